@@ -1,0 +1,73 @@
+//! What an [`Admission`](crate::Admission) has been told to do: validated, plain data.
+//!
+//! Text never gets this far. The policy crate turns a file into these types and reports what is wrong with it
+//! before anything changes.
+
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+use core::time::Duration;
+
+use crate::decision::RouteId;
+
+/// The longest queue anybody may ask for. Each place costs about a hundred bytes here and a connection in the shell.
+pub const QUEUE_CAPACITY_MAX: u32 = 100_000;
+/// The longest queue that a derived capacity may grow to.
+pub const QUEUE_CAPACITY_DERIVED_MAX: u32 = 10_000;
+/// The highest concurrency limit anybody may ask for.
+pub const LIMIT_MAX: u32 = 1_000_000;
+
+/// The policy of one protected capacity: how much may be in flight, and how the rest waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdmissionPolicy {
+    /// How much may be in flight.
+    pub limit: LimitPolicy,
+    /// How the excess waits.
+    pub queue: QueuePolicy,
+    /// Bulkheads: at most so many of the route's requests may wait or be in flight.
+    pub bulkheads: Vec<(RouteId, NonZeroU32)>,
+}
+
+/// How much may be in flight.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LimitPolicy {
+    /// A number that somebody measured. Clamped to [`LIMIT_MAX`].
+    Fixed(NonZeroU32),
+    /// A number that follows the upstream: additive increase, multiplicative decrease.
+    Aimd(AimdPolicy),
+}
+
+/// The numbers of an additive-increase, multiplicative-decrease limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AimdPolicy {
+    /// Never below this.
+    pub min: NonZeroU32,
+    /// Never above this.
+    pub max: NonZeroU32,
+    /// Where it starts.
+    pub initial: NonZeroU32,
+    /// A response slower than this says that the upstream is overloaded.
+    pub slow: Duration,
+    /// So many healthy responses in a row raise the limit by one.
+    pub window: NonZeroU32,
+    /// The limit is halved at most once in this time, so that one burst of slow replies counts once.
+    pub cooldown: Duration,
+}
+
+/// How the excess waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuePolicy {
+    /// The wait budget: nobody waits longer than this, and whoever would is refused on arrival.
+    pub wait: Duration,
+    /// How many may wait.
+    pub capacity: Capacity,
+}
+
+/// How many may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// Exactly so many, at most [`QUEUE_CAPACITY_MAX`]. Zero means: hand over or refuse.
+    Fixed(u32),
+    /// As many as can be served within the wait budget, by the measured service time (Q ≤ W·B/S); at most
+    /// [`QUEUE_CAPACITY_DERIVED_MAX`], which also holds until a service time is known.
+    Derived,
+}
