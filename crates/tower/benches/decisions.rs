@@ -1,0 +1,137 @@
+//! What one decision costs, beside governor and tokio's semaphore in the same run: `cargo xtask bench decisions`.
+#![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use divan::{Bencher, black_box};
+use tidegate_tower::engine::*;
+use tidegate_tower::{Entry, Gate};
+
+fn main() {
+    divan::main();
+}
+
+const KEYS: u64 = 100_000;
+
+fn quota() -> Quota {
+    Quota::new(NonZeroU32::new(1_000_000).unwrap(), Duration::from_secs(1), NonZeroU32::new(1000).unwrap())
+        .unwrap()
+}
+
+fn policy(limit: u32) -> AdmissionPolicy {
+    AdmissionPolicy {
+        limit: LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
+        queue: QueuePolicy { wait: Duration::from_millis(500), capacity: Capacity::Fixed(64) },
+        bulkheads: vec![],
+    }
+}
+
+/// SplitMix64: keys as a keyed hash would give them.
+fn scramble(number: u64) -> u64 {
+    let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z ^ (z >> 27)
+}
+
+/// A slot taken and given back.
+#[divan::bench_group(name = "admit_and_complete")]
+mod admit_and_complete {
+    use super::*;
+
+    #[divan::bench]
+    fn engine(bencher: Bencher<'_, '_>) {
+        let mut admission = Admission::new(policy(64));
+        let mut nanos = 0;
+        bencher.bench_local(|| {
+            nanos += 1000;
+            let now = Timestamp::from_nanos(nanos);
+            if let Decision::Admit(permit) = admission.arrive(now, Arrival::new(RouteId(0))) {
+                admission.complete(now, permit, Outcome::Success);
+            }
+        });
+    }
+
+    #[divan::bench]
+    fn gate(bencher: Bencher<'_, '_>) {
+        let gate = Gate::new(policy(64));
+        bencher.bench_local(|| match gate.enter(Arrival::new(RouteId(0))) {
+            Entry::Admitted(admitted) => admitted.complete(Outcome::Success),
+            _ => unreachable!(),
+        });
+    }
+
+    /// What tokio offers: no queue bound, no prediction, no learning, no clock.
+    #[divan::bench]
+    fn tokio_semaphore(bencher: Bencher<'_, '_>) {
+        let semaphore = std::sync::Arc::new(tokio::sync::Semaphore::new(64));
+        bencher.bench_local(|| drop(black_box(semaphore.clone().try_acquire_owned().unwrap())));
+    }
+}
+
+/// A refusal by a full queue.
+#[divan::bench_group(name = "reject")]
+mod reject {
+    use super::*;
+
+    #[divan::bench]
+    fn gate(bencher: Bencher<'_, '_>) {
+        let mut full = policy(1);
+        full.queue.capacity = Capacity::Fixed(0);
+        let gate = Gate::new(full);
+        let Entry::Admitted(_held) = gate.enter(Arrival::new(RouteId(0))) else { unreachable!() };
+        bencher.bench_local(|| match gate.enter(Arrival::new(RouteId(0))) {
+            Entry::Rejected(rejection) => black_box(rejection),
+            _ => unreachable!(),
+        });
+    }
+
+    #[divan::bench]
+    fn tokio_semaphore(bencher: Bencher<'_, '_>) {
+        let semaphore = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+        bencher.bench_local(|| black_box(semaphore.clone().try_acquire_owned().is_err()));
+    }
+}
+
+/// One token-bucket check, for one key and for many.
+#[divan::bench_group(name = "rate_limit")]
+mod rate_limit {
+    use super::*;
+    use governor::clock::{Clock as _, MonotonicClock};
+    use governor::{Quota as GovernorQuota, RateLimiter as Governor};
+
+    #[divan::bench(args = [1, KEYS])]
+    fn tidegate(bencher: Bencher<'_, '_>, keys: u64) {
+        let mut limiter = RateLimiter::new(quota(), NonZeroU32::new(KEYS as u32).unwrap());
+        let (mut nanos, mut n) = (0, 0);
+        bencher.bench_local(|| {
+            nanos += 1000;
+            n += 1;
+            black_box(
+                limiter.check(Timestamp::from_nanos(nanos), scramble(n % keys), NonZeroU32::MIN).is_ok(),
+            )
+        });
+    }
+
+    /// The clock is read outside here too, as far as its interface allows: a fake clock that is moved by hand.
+    #[divan::bench(args = [1, KEYS])]
+    fn governor(bencher: Bencher<'_, '_>, keys: u64) {
+        let quota = GovernorQuota::per_second(NonZeroU32::new(1_000_000).unwrap())
+            .allow_burst(NonZeroU32::new(1000).unwrap());
+        let clock = governor::clock::FakeRelativeClock::default();
+        let limiter = Governor::dashmap_with_clock(quota, clock.clone());
+        let mut n = 0;
+        bencher.bench_local(|| {
+            clock.advance(Duration::from_nanos(1000));
+            n += 1;
+            black_box(limiter.check_key(&scramble(n % keys)).is_ok())
+        });
+    }
+
+    /// What reading the clock adds to either.
+    #[divan::bench]
+    fn clock(bencher: Bencher<'_, '_>) {
+        let clock = MonotonicClock;
+        bencher.bench_local(|| black_box(clock.now()));
+    }
+}
