@@ -1,1 +1,44 @@
-fn main() {}
+//! The developer's commands of this repository: `cargo xtask test` and `cargo xtask bench`.
+//!
+//! This is no part of tidegate and is never published. The house rules (layers, tidy, advisories) are not commands
+//! but ordinary tests in `tests/`, so that `cargo test` alone keeps them.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod bench;
+mod clock;
+mod packages;
+mod test;
+mod workspace;
+
+/// The developer's commands of this repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every check that a change has to pass, step by step.
+    Test(test::Args),
+    /// Measure, and compare with others in the same run.
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Test(args) => test::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,37 @@
-fn main() {}
+//! The `tidegate` command. It parses what was typed, calls one function, and turns its result into an exit code.
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod clock;
+mod demo;
+mod exit;
+mod lab;
+mod run;
+mod schema;
+mod size;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Args, Command};
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Size(args) => size::run(&args),
+        Command::Upstream(args) => lab::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Args::command(), "tidegate", &mut std::io::stdout());
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

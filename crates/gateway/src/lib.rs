@@ -1,1 +1,50 @@
-//! stub
+//! The reverse proxy of tidegate, as a library.
+//!
+//! The file list is the life of a request, and [`request`] holds it as one function:
+//!
+//! ```text
+//! socket → listen → connection → request → route → rate → Gate → upstream → body → client
+//!                                   │                │      │        │         │
+//!                                 reply ◄───429──────┴─503──┴─502/4──┘    end of body:
+//!                                                                       the slot is free
+//! ```
+//!
+//! There is no decision about admission in this crate; those are the engine's. This crate turns requests into
+//! arrivals, rejections into answers, and sees to it that what the engine counts is what really happens: that a place
+//! in the queue is not kept for a client that has left, and that a slot stays taken until the work has ended.
+
+mod gateway;
+pub use gateway::{Gateway, Listening, ReloadError, StartError};
+
+mod listen;
+
+mod connection;
+mod socket;
+
+mod request;
+
+mod path;
+mod route;
+
+mod client_addr;
+mod rate;
+
+mod head;
+
+mod upstream;
+
+mod body;
+mod upgrade;
+
+mod answer;
+mod reply;
+
+mod live;
+
+mod admin;
+mod log;
+mod metrics;
+mod record;
+
+mod clock;
+mod worker;

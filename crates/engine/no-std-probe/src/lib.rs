@@ -10,7 +10,7 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
 use core::time::Duration;
 
-use tidegate_engine::time::Timestamp;
+use tidegate_engine::Timestamp;
 
 /// Gives nothing, which an allocator may always do.
 struct Empty;

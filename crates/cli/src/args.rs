@@ -1,0 +1,190 @@
+//! What can be typed. Nothing is opened or decided here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap_complete::Shell;
+use tidegate_policy::parse_duration;
+
+/// Keeps a service's useful answers at its capacity, however much arrives.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "\
+Examples:
+  tidegate demo                                     see it work, in a minute
+  tidegate run --upstream http://127.0.0.1:3000     protect a service, no file needed
+  tidegate run --config tidegate.toml               the same, by a policy of your own
+  tidegate check tidegate.toml                      is the policy right, and is it wise?
+  tidegate size --workers 4 --service-time 200ms --wait 500ms
+
+Exit codes: 0 done; 1 failure at run time; 2 usage; 69 cannot bind; 78 bad policy."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Runs the gateway.
+    Run(RunArgs),
+    /// Plays the overload stories on this machine and prints what it measured.
+    Demo(DemoArgs),
+    /// Checks a policy file and says what is unwise about it.
+    Check(CheckArgs),
+    /// Calculates how long a queue may be, and what a queue means in waiting time.
+    Size(SizeArgs),
+    /// Runs the lab's slow upstream, which takes on whatever comes.
+    Upstream(UpstreamArgs),
+    /// Prints the JSON schema of the policy file, for editors.
+    Schema(SchemaArgs),
+    /// Prints a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate run --upstream http://127.0.0.1:3000
+  tidegate run --upstream http://127.0.0.1:3000 --limit 4 --queue 8 --wait 500ms
+  tidegate run --config /etc/tidegate.toml
+
+SIGTERM or Ctrl-C: takes no new connections and lets running requests end, at most for the policy's `drain`.
+A second one ends at once, with exit code 1. SIGHUP reads the policy file again; if it is not right, the one before
+stays in force.")]
+pub(crate) struct RunArgs {
+    /// The policy file.
+    #[arg(long, short, value_name = "FILE", env = "TIDEGATE_CONFIG", required_unless_present = "upstream")]
+    pub(crate) config: Option<PathBuf>,
+    /// The service to protect, as http://host:port, instead of a policy file.
+    #[arg(long, short, value_name = "URL", conflicts_with = "config")]
+    pub(crate) upstream: Option<String>,
+    /// Where clients connect [default: the policy's, else 127.0.0.1:8102].
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where metrics, statistics and health are served [default: the policy's, else 127.0.0.1:8101].
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin: Option<SocketAddr>,
+    /// How many requests the service is given at once: a number or "adaptive" (with --upstream).
+    #[arg(long, value_name = "N", conflicts_with = "config")]
+    pub(crate) limit: Option<String>,
+    /// How many requests may wait (with --upstream).
+    #[arg(long, value_name = "N", conflicts_with = "config")]
+    pub(crate) queue: Option<String>,
+    /// How long a request may wait, such as 500ms (with --upstream).
+    #[arg(long, value_name = "TIME", conflicts_with = "config")]
+    pub(crate) wait: Option<String>,
+    /// How long the service may take to answer, such as 2s (with --upstream).
+    #[arg(long, value_name = "TIME", conflicts_with = "config")]
+    pub(crate) timeout: Option<String>,
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate demo            plays all stories, about ten seconds
+  tidegate demo --stay     keeps the gateway and the upstream running afterwards
+  tidegate demo --json     the measured numbers, for a script")]
+pub(crate) struct DemoArgs {
+    /// Keeps running after the stories, until Ctrl-C.
+    #[arg(long)]
+    pub(crate) stay: bool,
+    /// Prints the numbers as JSON.
+    #[arg(long, conflicts_with = "stay")]
+    pub(crate) json: bool,
+    /// Takes free ports instead of 8101, 8102 and 8103.
+    #[arg(long)]
+    pub(crate) any_port: bool,
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate check tidegate.toml
+  tidegate check --strict --json tidegate.toml     for CI: warnings fail too
+
+Exit codes: 0 right; 78 wrong, or unwise and --strict.")]
+pub(crate) struct CheckArgs {
+    /// The policy file.
+    pub(crate) file: PathBuf,
+    /// Warnings count as errors.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Prints the findings as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate size --workers 4 --service-time 200ms --wait 500ms      how many may wait?
+  tidegate size --workers 4 --service-time 200ms --queue 46        how long does the last one wait?
+  tidegate size --deadline 1s --hop 4x200ms --hop 10x20ms          a chain of services, end to end")]
+pub(crate) struct SizeArgs {
+    /// How many requests the service works on at once.
+    #[arg(long, value_name = "N", required_unless_present = "deadline", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) workers: Option<u32>,
+    /// How long it works on one.
+    #[arg(long, value_name = "TIME", required_unless_present = "deadline", value_parser = parse_duration)]
+    pub(crate) service_time: Option<Duration>,
+    /// How long a request may wait.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, required_unless_present_any = ["queue", "deadline"])]
+    pub(crate) wait: Option<Duration>,
+    /// How many wait, to see what that means.
+    #[arg(long, value_name = "N", conflicts_with = "wait")]
+    pub(crate) queue: Option<u32>,
+    /// For a chain: how long the client waits for the answer, end to end.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "hop", conflicts_with_all = ["workers", "service_time", "wait", "queue"])]
+    pub(crate) deadline: Option<Duration>,
+    /// For a chain: a service as WORKERSxTIME; once for each, in order.
+    #[arg(long, value_name = "NxTIME", value_parser = crate::size::parse_hop, requires = "deadline")]
+    pub(crate) hop: Vec<crate::size::Hop>,
+    /// Prints the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate upstream                                        every request takes 200 ms, all at once
+  tidegate upstream --workers 4 --service-time 200ms       four at a time, the others wait without a bound
+  curl 'http://127.0.0.1:8103/work?ms=50'                  this one takes 50 ms
+  curl http://127.0.0.1:8103/stats
+
+GET /work takes ?ms=N (time), ?status=N and ?bytes=N (the answer). Work goes on when its client leaves, as it does in
+most services, unless --cancels-work is given.")]
+pub(crate) struct UpstreamArgs {
+    /// The port to listen on, on 127.0.0.1.
+    #[arg(long, default_value_t = 8103)]
+    pub(crate) port: u16,
+    /// How many requests are worked on at once; 0 means all of them.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) workers: u32,
+    /// How long the work on a request takes that does not say.
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse_duration)]
+    pub(crate) service_time: Duration,
+    /// Work stops when its client leaves.
+    #[arg(long)]
+    pub(crate) cancels_work: bool,
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate schema > tidegate.schema.json
+  tidegate schema --markdown                               every key, as a page to read
+
+Put `#:schema tidegate.schema.json` on the first line of a policy, and editors that know TOML complete and check it.")]
+pub(crate) struct SchemaArgs {
+    /// Prints the reference of all keys in Markdown instead.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+}

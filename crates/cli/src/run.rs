@@ -1,0 +1,154 @@
+//! `tidegate run`: the gateway as a process, with its signals.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use tidegate_gateway::{Gateway, StartError};
+use tidegate_policy::{Host, Parsed, Policy, QuickStart};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
+
+use crate::args::RunArgs;
+use crate::check;
+use crate::exit::Failure;
+
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let Parsed { policy, lints } = policy(args)?;
+    check::warn(&lints);
+    let upstreams = describe(&policy);
+    let gateway = start(policy)?;
+    let listening = gateway.listening();
+    let _ = writeln!(
+        io::stderr(),
+        "tidegate {} listens on http://{}, admin on http://{}, in front of {upstreams}",
+        env!("CARGO_PKG_VERSION"),
+        listening.clients,
+        listening.admin,
+    );
+    until_stopped(gateway, || reload(args))
+}
+
+/// Starts a gateway, with the exit code that fits if it cannot.
+pub(crate) fn start(policy: Policy) -> Result<Gateway, Failure> {
+    Gateway::start(policy).map_err(|error| match error {
+        StartError::Bind(..) => Failure::bind(error),
+        StartError::Log(_) | StartError::Thread(_) => Failure::runtime(error),
+    })
+}
+
+fn policy(args: &RunArgs) -> Result<Parsed, Failure> {
+    let mut parsed = match (&args.config, &args.upstream) {
+        (Some(file), _) => check::load(file)?,
+        (None, Some(upstream)) => {
+            let quick = QuickStart {
+                limit: args.limit.clone(),
+                queue: args.queue.clone(),
+                wait: args.wait.clone(),
+                timeout: args.timeout.clone(),
+                ..QuickStart::new(upstream)
+            };
+            Policy::for_upstream(&quick).map_err(|errors| check::failure(&errors))?
+        }
+        // The argument parser has asked for one of the two.
+        (None, None) => return Err(Failure::policy("give --config FILE or --upstream URL")),
+    };
+    // What is typed goes before what is written.
+    if let Some(listen) = args.listen {
+        parsed.policy.server.listen = listen;
+    }
+    if let Some(admin) = args.admin {
+        parsed.policy.server.admin = admin;
+    }
+    Ok(parsed)
+}
+
+/// Reads the policy again; `None`, and a word about it, if there is nothing new to put in force.
+fn reload(args: &RunArgs) -> Option<Policy> {
+    if args.config.is_none() {
+        let _ = writeln!(io::stderr(), "tidegate: there is no policy file to read again");
+        return None;
+    }
+    match policy(args) {
+        Ok(Parsed { policy, lints }) => {
+            check::warn(&lints);
+            Some(policy)
+        }
+        Err(failure) => {
+            let _ = failure.report();
+            None
+        }
+    }
+}
+
+/// Waits for signals and does what they say, until the gateway has ended.
+pub(crate) fn until_stopped(gateway: Gateway, reload: impl Fn() -> Option<Policy>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let cut_short = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        loop {
+            tokio::select! {
+                () = signals.stop() => break,
+                _ = hangup.recv() => put_in_force(&gateway, reload()),
+            }
+        }
+        let _ = writeln!(io::stderr(), "tidegate: draining, at most for {:?}", gateway.drain_time());
+        gateway.drain();
+        tokio::select! {
+            () = ended(&gateway) => {}
+            () = sleep(gateway.drain_time()) => gateway.stop(),
+            () = signals.stop() => {
+                gateway.stop();
+                return Ok(true);
+            }
+        }
+        Ok::<_, io::Error>(false)
+    })?;
+    gateway.wait();
+    if cut_short { Err(Failure::runtime("ended at once by a second signal")) } else { Ok(()) }
+}
+
+fn put_in_force(gateway: &Gateway, policy: Option<Policy>) {
+    let Some(policy) = policy else { return gateway.reload_refused() };
+    let said = match gateway.reload(policy) {
+        Ok(()) => "the policy was read again and is in force".to_string(),
+        Err(error) => error.to_string(),
+    };
+    let _ = writeln!(io::stderr(), "tidegate: {said}");
+}
+
+async fn ended(gateway: &Gateway) {
+    while !gateway.has_ended() {
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The signals that ask us to end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+fn describe(policy: &Policy) -> String {
+    let addresses = policy.upstreams.iter().flat_map(|upstream| &upstream.endpoints).map(|endpoint| {
+        match &endpoint.host {
+            Host::Ip(address) if address.is_ipv6() => format!("http://[{address}]:{}", endpoint.port),
+            Host::Ip(address) => format!("http://{address}:{}", endpoint.port),
+            Host::Name(name) => format!("http://{name}:{}", endpoint.port),
+        }
+    });
+    addresses.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,166 @@
+//! One client connection: who is at the other end, how long it may take, how it is closed.
+//!
+//! hyper parses and writes HTTP; everything with a time limit is decided here, by one watchdog for each connection
+//! that looks when something could be overdue, so that a request costs no timer of its own.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tidegate_engine::Timestamp;
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::gateway::Stage;
+use crate::request;
+use crate::socket::{Socket, SocketIo, Waiting};
+use crate::worker::Worker;
+
+/// How long, and for how many bytes, a closed connection is read on so that its client sees the last answer.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+const LINGER_BYTES: usize = 1024 * 1024;
+/// HTTP/2 streams that one connection may have open; also the first line against rapid resets.
+const H2_STREAMS_MAX: u32 = 256;
+/// Streams that we had to reset before the peer is sent away (CVE-2025-8671). hyper's default is 1024.
+const H2_LOCAL_RESETS_MAX: usize = 64;
+const HEADERS_MAX: usize = 100;
+
+/// One client connection, as its requests see it.
+pub(crate) struct Client {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) socket: Arc<Socket>,
+    /// The peer of the socket, which may be a proxy.
+    pub(crate) peer: SocketAddr,
+    /// An answer went out before its request was read: the rest must be read, or the answer is lost.
+    pub(crate) unread: AtomicBool,
+    /// The place among the open connections.
+    _place: OwnedSemaphorePermit,
+}
+
+impl Client {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.worker.shared.clock.now()
+    }
+}
+
+pub(crate) async fn serve(
+    worker: Arc<Worker>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: OwnedSemaphorePermit,
+) {
+    // Answers are written in one go, so there is nothing for Nagle's algorithm to gather.
+    let _ = stream.set_nodelay(true);
+    let open = worker.shared.metrics.client_connections.open();
+    let socket = Arc::new(Socket::new(stream, worker.shared.clock));
+    let client = Arc::new(Client {
+        worker,
+        socket: socket.clone(),
+        peer,
+        unread: AtomicBool::new(false),
+        _place: place,
+    });
+    if talk(client.clone()).await {
+        linger(&client).await;
+    }
+    drop(open);
+}
+
+/// Serves requests until the connection is done. Says whether it ended in good order, so that lingering makes sense.
+async fn talk(client: Arc<Client>) -> bool {
+    let shared = &client.worker.shared;
+    let socket = &client.socket;
+    let builder = builder(shared.live().policy.server.max_header_bytes);
+    let for_requests = client.clone();
+    let service = service_fn(move |request| {
+        let client = for_requests.clone();
+        async move { Ok::<_, Infallible>(request::serve(client, request).await) }
+    });
+    let mut stage = client.worker.stage.clone();
+    let mut conversation =
+        pin!(builder.serve_connection_with_upgrades(TokioIo::new(SocketIo(socket.clone())), service));
+    let mut watchdog = Watchdog { still_since: client.now() };
+    let Some(first_look) = watchdog.look(&client) else { return false };
+    let mut next_look = pin!(sleep_until(first_look));
+    let mut drain = pin!(stage.wait_for(|stage| *stage != Stage::Serving));
+    let mut draining = false;
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut conversation => return ended.is_ok() || client.unread.load(Relaxed),
+            () = &mut next_look => match watchdog.look(&client) {
+                Some(look) => next_look.as_mut().reset(look),
+                None => return false,
+            },
+            _ = &mut drain, if !draining => {
+                draining = true;
+                conversation.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+fn builder(max_header_bytes: u32) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let header_bytes = usize::try_from(max_header_bytes).unwrap_or(usize::MAX);
+    builder
+        .http1()
+        .max_buf_size(header_bytes)
+        .max_headers(HEADERS_MAX)
+        .timer(TokioTimer::new())
+        .header_read_timeout(None);
+    builder
+        .http2()
+        .max_concurrent_streams(H2_STREAMS_MAX)
+        .max_local_error_reset_streams(H2_LOCAL_RESETS_MAX)
+        .max_header_list_size(max_header_bytes)
+        .timer(TokioTimer::new());
+    builder
+}
+
+/// Looks after a connection's time limits.
+struct Watchdog {
+    /// Since when no byte of a body has gone either way, as far as earlier looks could tell.
+    still_since: Timestamp,
+}
+
+impl Watchdog {
+    /// When to look again; `None` if the connection has taken too long already.
+    fn look(&mut self, client: &Client) -> Option<Instant> {
+        let shared = &client.worker.shared;
+        let live = shared.live();
+        let server = &live.policy.server;
+        let now = client.now();
+        let end = match client.socket.waiting() {
+            Waiting::Idle(since) => since.after(server.idle_timeout),
+            Waiting::Head(since) => since.after(server.header_timeout),
+            Waiting::Us => Timestamp::MAX,
+            Waiting::Body { moved } => {
+                if moved {
+                    self.still_since = now;
+                }
+                self.still_since.after(server.body_timeout)
+            }
+        };
+        // Whatever it waits for now, a head may begin right after this look, and has this long to be completed.
+        (end > now).then(|| shared.clock.instant(end.min(now.after(server.header_timeout))))
+    }
+}
+
+/// Lets the client read its answer before the connection is closed for good.
+async fn linger(client: &Client) {
+    let shared = &client.worker.shared;
+    if !client.unread.load(Relaxed) {
+        return;
+    }
+    // Lingering costs a descriptor, so only so many may; the others are closed at once, which they may see as a reset.
+    let Ok(_place) = shared.lingering.try_acquire() else { return };
+    let _ = timeout(LINGER_TIME, client.socket.linger(LINGER_BYTES)).await;
+}

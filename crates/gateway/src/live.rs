@@ -1,0 +1,89 @@
+//! The policy in force, with what belongs to it: upstreams, rules, counters. Replaced as a whole by a reload.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use tidegate_engine::RouteId;
+use tidegate_policy::Policy;
+use tidegate_tower::Clock;
+
+use crate::metrics::RouteStats;
+use crate::rate::Rule;
+use crate::upstream::Upstream;
+
+pub(crate) struct Live {
+    pub(crate) policy: Policy,
+    /// In the order of the policy, as are the others.
+    pub(crate) upstreams: Vec<Arc<Upstream>>,
+    pub(crate) routes: Vec<LiveRoute>,
+    pub(crate) rules: Vec<Rule>,
+    /// What routes of earlier policies have counted, so that no counter of a metric ever goes back. Bounded by
+    /// [`RETIRED_MAX`].
+    pub(crate) retired: BTreeMap<String, Arc<RouteStats>>,
+    /// The number to give to the next route that is new.
+    next_route_id: u32,
+}
+
+/// Counters of at most so many routes are kept after they have gone from the policy.
+const RETIRED_MAX: usize = 1_000;
+
+/// What a route has besides its policy.
+pub(crate) struct LiveRoute {
+    /// Its name to the engine: the same for the same label across reloads.
+    pub(crate) id: RouteId,
+    pub(crate) stats: Arc<RouteStats>,
+}
+
+impl Live {
+    /// Brings a policy to life, going on with what the one before has learned, holds and counts.
+    pub(crate) fn new(policy: Policy, before: Option<&Self>, clock: Clock) -> Self {
+        let mut retired = before.map(|before| before.retired.clone()).unwrap_or_default();
+        if let Some(before) = before {
+            for (route, policy) in before.routes.iter().zip(&before.policy.routes) {
+                retired.insert(policy.label.clone(), route.stats.clone());
+            }
+        }
+        let mut next_route_id = before.map_or(0, |before| before.next_route_id);
+        let mut routes = Vec::with_capacity(policy.routes.len());
+        for route in &policy.routes {
+            let known = before.and_then(|before| before.route_id(&route.label));
+            let id = known.unwrap_or_else(|| {
+                next_route_id = next_route_id.wrapping_add(1);
+                RouteId(next_route_id)
+            });
+            routes.push(LiveRoute { id, stats: retired.remove(&route.label).unwrap_or_default() });
+        }
+        while retired.len() > RETIRED_MAX {
+            retired.pop_first();
+        }
+        let upstreams = (0..policy.upstreams.len())
+            .map(|index| {
+                let upstream = policy.upstreams[index].clone();
+                let bulkheads = bulkheads(&policy, index, &routes);
+                let known = before.and_then(|before| before.upstream(&upstream.name));
+                Arc::new(Upstream::new(upstream, bulkheads, known, clock))
+            })
+            .collect();
+        let rule = |rule: &tidegate_policy::RateLimit| {
+            let known = before.and_then(|before| before.rules.iter().find(|known| known.name == rule.name));
+            Rule::new(rule, known, clock.now())
+        };
+        let rules = policy.rate_limits.iter().map(rule).collect();
+        Self { policy, upstreams, routes, rules, retired, next_route_id }
+    }
+
+    fn route_id(&self, label: &str) -> Option<RouteId> {
+        let index = self.policy.routes.iter().position(|route| route.label == label)?;
+        Some(self.routes[index].id)
+    }
+
+    fn upstream(&self, name: &str) -> Option<&Upstream> {
+        self.upstreams.iter().map(Arc::as_ref).find(|upstream| upstream.policy.name == name)
+    }
+}
+
+fn bulkheads(policy: &Policy, upstream: usize, routes: &[LiveRoute]) -> Vec<(RouteId, NonZeroU32)> {
+    let of_upstream = policy.routes.iter().zip(routes).filter(|(route, _)| route.upstream == upstream);
+    of_upstream.filter_map(|(route, live)| route.concurrency.map(|cap| (live.id, cap))).collect()
+}

@@ -1,0 +1,148 @@
+//! Counters and histograms. Whoever counts holds a reference to the very counter: there are no look-ups by label on
+//! the path of a request, and the number of series is fixed by the policy.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use tidegate_engine::Reason;
+
+mod histogram;
+pub(crate) use histogram::Histogram;
+
+mod names;
+
+mod expose;
+pub(crate) use expose::expose;
+
+mod stats;
+pub(crate) use stats::stats;
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, n: u64) {
+        self.0.fetch_add(n, Relaxed);
+    }
+
+    /// Adds a time, in nanoseconds.
+    pub(crate) fn add_duration(&self, duration: Duration) {
+        self.add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// How many connections of a side are open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenConnections(Arc<AtomicI64>);
+
+/// Counts one open connection until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Open(Arc<AtomicI64>);
+
+impl OpenConnections {
+    pub(crate) fn open(&self) -> Open {
+        self.0.fetch_add(1, Relaxed);
+        Open(self.0.clone())
+    }
+
+    pub(crate) fn now_open(&self) -> i64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// How a request ended, as a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The client has had the upstream's answer.
+    Success,
+    /// The same, but it was a 5xx.
+    ServerError,
+    /// Refused before anything was sent to the upstream.
+    Rejected,
+    /// The upstream could not be reached, broke off, or took too long.
+    Failed,
+    /// The client left first.
+    ClientLeft,
+    /// It was no request that we could pass on.
+    BadRequest,
+}
+
+impl Ending {
+    const ALL: [(Self, &'static str); 6] = [
+        (Self::Success, "success"),
+        (Self::ServerError, "server_error"),
+        (Self::Rejected, "rejected"),
+        (Self::Failed, "failed"),
+        (Self::ClientLeft, "client_left"),
+        (Self::BadRequest, "bad_request"),
+    ];
+}
+
+/// What one route has counted.
+#[derive(Debug, Default)]
+pub(crate) struct RouteStats {
+    endings: [Counter; Ending::ALL.len()],
+    rejected: [Counter; Reason::ALL.len()],
+}
+
+impl RouteStats {
+    pub(crate) fn ended(&self, ending: Ending, reason: Option<Reason>) {
+        self.endings[ending as usize].add(1);
+        if let Some(reason) = reason {
+            self.rejected[reason as usize].add(1);
+        }
+    }
+}
+
+/// What one upstream has counted, beside its gate.
+#[derive(Debug, Default)]
+pub(crate) struct UpstreamStats {
+    /// Requests that a route sent here.
+    pub(crate) received: Counter,
+    /// Requests that were sent on.
+    pub(crate) forwarded: Counter,
+    /// Answers that went through to their end.
+    pub(crate) completed: Counter,
+    /// Requests that did not get an answer from upstream, by reason.
+    pub(crate) rejected: [Counter; Reason::ALL.len()],
+    /// Nanoseconds that the upstream spent on answers that nobody waited for.
+    pub(crate) wasted: Counter,
+}
+
+/// What belongs to no route and no upstream.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    pub(crate) client_connections: OpenConnections,
+    pub(crate) upstream_connections: OpenConnections,
+    pub(crate) accept_errors: Counter,
+    pub(crate) goodput: Counter,
+    pub(crate) queue_wait: Histogram,
+    pub(crate) rejection: Histogram,
+    pub(crate) upstream: Histogram,
+    pub(crate) reloads_done: Counter,
+    pub(crate) reloads_refused: Counter,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ending;
+
+    #[test]
+    fn an_ending_is_its_own_index() {
+        for (index, (ending, _)) in Ending::ALL.into_iter().enumerate() {
+            assert_eq!(ending as usize, index, "{ending:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The same numbers as JSON, by upstream, for people and scripts.
+
+use serde_json::{Map, Value, json};
+use tidegate_engine::Reason;
+
+use crate::gateway::Shared;
+use crate::upstream::Upstream;
+
+/// Everything, as JSON.
+pub(crate) fn stats(shared: &Shared) -> Value {
+    let live = shared.live();
+    let upstreams: Map<String, Value> =
+        live.upstreams.iter().map(|upstream| (upstream.policy.name.clone(), one(upstream))).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "stage": shared.stage_name(),
+        "connections": {
+            "client": shared.metrics.client_connections.now_open(),
+            "upstream": shared.metrics.upstream_connections.now_open(),
+        },
+        "goodput": shared.metrics.goodput.get(),
+        "upstreams": upstreams,
+    })
+}
+
+fn one(upstream: &Upstream) -> Value {
+    let (stats, snapshot) = (&upstream.stats, upstream.gate.snapshot());
+    let rejected = |reason: Reason| stats.rejected[reason as usize].get();
+    let shed = [
+        Reason::RouteLimit,
+        Reason::QueueFull,
+        Reason::WaitTooLong,
+        Reason::PushedOut,
+        Reason::Deadline,
+        Reason::GatewayOverloaded,
+        Reason::Draining,
+    ];
+    let by_reason: Map<String, Value> = Reason::ALL
+        .into_iter()
+        .filter(|reason| rejected(*reason) > 0)
+        .map(|reason| (reason.name().to_string(), rejected(reason).into()))
+        .collect();
+    json!({
+        "received": stats.received.get(),
+        "forwarded": stats.forwarded.get(),
+        "completed": stats.completed.get(),
+        "rate_limited": rejected(Reason::RateLimited),
+        "shed": shed.into_iter().map(rejected).sum::<u64>(),
+        "queue_timed_out": rejected(Reason::QueueTimeout),
+        "upstream_timed_out": rejected(Reason::UpstreamTimeout),
+        "client_left": rejected(Reason::ClientLeft),
+        "in_flight": snapshot.in_flight,
+        "max_in_flight": snapshot.max_in_flight,
+        "orphans": snapshot.orphans,
+        "queue_depth": snapshot.queue_depth,
+        "max_queue_depth": snapshot.max_queue_depth,
+        "queue_capacity": snapshot.queue_capacity,
+        "limit": snapshot.limit,
+        "service_ms": snapshot.service_time.map(|time| time.as_secs_f64() * 1e3),
+        "wasted_seconds": stats.wasted.get() as f64 / 1e9,
+        "rejected": by_reason,
+        "rejected_by_priority": { "default": by_reason_total(upstream) },
+    })
+}
+
+fn by_reason_total(upstream: &Upstream) -> u64 {
+    let refusals = Reason::ALL.into_iter().filter(|reason| *reason != Reason::ClientLeft);
+    refusals.map(|reason| upstream.stats.rejected[reason as usize].get()).sum()
+}

@@ -1,0 +1,175 @@
+//! One spelling for each path, so that a rule cannot be walked round by spelling it another way.
+//!
+//! `/api`, `//api`, `/./api`, `/%61pi` and `/x/../api` name the same thing (RFC 3986 section 6.2.2), and many
+//! upstreams treat them so. The path is brought into one form, routes and rules see that form, and the upstream is
+//! sent that form too: what was matched is what is asked for. Escapes that change the structure of a path when an
+//! upstream decodes them late (`%2F`, `%5C`, `%00`) are kept as they are or refused.
+
+use std::borrow::Cow;
+
+/// Why a path is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadPath {
+    /// A `%` that is not followed by two hexadecimal digits.
+    Escape,
+    /// A control character, a backslash, or an escape of one.
+    Character,
+    /// More `..` than there are segments.
+    AboveRoot,
+    /// It does not begin with `/`.
+    NotAbsolute,
+}
+
+impl BadPath {
+    pub(crate) const fn message(self) -> &'static str {
+        match self {
+            Self::Escape => "the path has a % that is not followed by two hexadecimal digits",
+            Self::Character => "the path has a control character or a backslash",
+            Self::AboveRoot => "the path leads above its root",
+            Self::NotAbsolute => "the path does not begin with a slash",
+        }
+    }
+}
+
+/// The one spelling of `path`. Borrowed if it was spelled so already, which costs one pass over it.
+pub(crate) fn normalize(path: &str) -> Result<Cow<'_, str>, BadPath> {
+    if !path.starts_with('/') {
+        return Err(BadPath::NotAbsolute);
+    }
+    if !needs_work(path.as_bytes())? {
+        return Ok(Cow::Borrowed(path));
+    }
+    let unescaped = unescape(path)?;
+    resolve_dots(&unescaped).map(Cow::Owned)
+}
+
+/// The path as rules see it: without the parameters of its segments (`/api;v=1/x` is under `/api`), which some
+/// upstreams ignore when they route. They are forwarded all the same.
+pub(crate) fn without_parameters(path: &str) -> Cow<'_, str> {
+    if !path.contains(';') {
+        return Cow::Borrowed(path);
+    }
+    let bare = |segment: &str| segment.split(';').next().unwrap_or_default().to_string();
+    Cow::Owned(path.split('/').map(bare).collect::<Vec<_>>().join("/"))
+}
+
+fn needs_work(path: &[u8]) -> Result<bool, BadPath> {
+    let mut before = 0;
+    let mut work = false;
+    for &byte in path {
+        match byte {
+            b'%' => work = true,
+            b'/' | b'.' if before == b'/' => work = true,
+            b'\\' | 0..=0x20 | 0x7f => return Err(BadPath::Character),
+            _ => {}
+        }
+        before = byte;
+    }
+    Ok(work)
+}
+
+/// Decodes escapes of unreserved characters (RFC 3986 section 6.2.2.2) and writes the others in upper case.
+fn unescape(path: &str) -> Result<String, BadPath> {
+    let mut out = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('%') {
+        out.push_str(before);
+        let digits = after.get(..2).ok_or(BadPath::Escape)?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(BadPath::Escape);
+        }
+        let byte = u8::from_str_radix(digits, 16).map_err(|_| BadPath::Escape)?;
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            b'\\' | 0..=0x1f | 0x7f => return Err(BadPath::Character),
+            _ => {
+                out.push('%');
+                out.push_str(&digits.to_ascii_uppercase());
+            }
+        }
+        rest = after.get(2..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// Removes `.` and `..` segments (RFC 3986 section 5.2.4) and empty ones.
+fn resolve_dots(path: &str) -> Result<String, BadPath> {
+    let mut segments: Vec<&str> = Vec::new();
+    let mut ends_with_slash = false;
+    for segment in path.split('/').skip(1) {
+        ends_with_slash = matches!(segment, "" | "." | "..");
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop().ok_or(BadPath::AboveRoot)?;
+            }
+            segment => segments.push(segment),
+        }
+    }
+    let mut out = String::with_capacity(path.len());
+    for segment in &segments {
+        out.push('/');
+        out.push_str(segment);
+    }
+    if ends_with_slash || segments.is_empty() {
+        out.push('/');
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(path: &str, expect: &str) {
+        assert_eq!(normalize(path).as_deref(), Ok(expect), "{path}");
+    }
+
+    #[test]
+    fn many_spellings_are_one() {
+        for path in
+            ["/api", "//api", "/./api", "/%61pi", "/x/../api", "///x//..//api", "/%2e/api", "/x/%2E%2e/api"]
+        {
+            check(path, "/api");
+        }
+        check("/api/", "/api/");
+        check("/api//", "/api/");
+        check("/api/.", "/api/");
+        check("/api/x/..", "/api/");
+        check("/a%2fb%3f", "/a%2Fb%3F");
+        check("/ümlaut", "/ümlaut");
+        check("/", "/");
+        check("//", "/");
+        check("/..a/...", "/..a/...");
+        check("/a;b=1/c", "/a;b=1/c");
+        assert_eq!(without_parameters("/a;b=1/c;d"), "/a/c");
+    }
+
+    #[test]
+    fn what_cannot_be_trusted_is_refused() {
+        assert_eq!(normalize("/../etc"), Err(BadPath::AboveRoot));
+        assert_eq!(normalize("/%2e%2e/etc"), Err(BadPath::AboveRoot));
+        assert_eq!(normalize("/%zz"), Err(BadPath::Escape));
+        assert_eq!(normalize("/%+1"), Err(BadPath::Escape));
+        assert_eq!(normalize("/%"), Err(BadPath::Escape));
+        assert_eq!(normalize("/%é"), Err(BadPath::Escape));
+        assert_eq!(normalize("/%00"), Err(BadPath::Character));
+        assert_eq!(normalize("/a\\b"), Err(BadPath::Character));
+        assert_eq!(normalize("/%5cb"), Err(BadPath::Character));
+        assert_eq!(normalize("*"), Err(BadPath::NotAbsolute));
+    }
+
+    proptest! {
+        /// The one spelling is the spelling of itself, whatever comes, and nothing panics.
+        #[test]
+        fn normalizing_twice_changes_nothing(path in "(/|\\.|%2e|%2F|%41|a|;|\\PC){0,12}") {
+            if let Ok(once) = normalize(&path) {
+                let twice = normalize(&once);
+                prop_assert_eq!(twice.as_deref(), Ok(&*once));
+                prop_assert!(!once.contains("//") && !once.contains("/../") && !once.contains("/./"));
+            }
+        }
+    }
+}

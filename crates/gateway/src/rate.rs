@@ -1,0 +1,192 @@
+//! The rate limits that a request has to pass: all of them, or it counts against none.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::HeaderMap;
+use http::header::HeaderName;
+use tidegate_engine::{RateLimiter, RateRefusal, Reason, Rejection, Timestamp};
+use tidegate_policy::{PathPattern, RateKey, RateLimit};
+
+use crate::client_addr::limit_key;
+
+/// One `[[rate_limit]]` of the policy, and the buckets behind it.
+pub(crate) struct Rule {
+    pub(crate) name: String,
+    key: Key,
+    paths: Vec<PathPattern>,
+    max_keys: NonZeroU32,
+    /// Shared with the rule of this name in the next policy: a reload fills no bucket.
+    buckets: Arc<Buckets>,
+}
+
+struct Buckets {
+    limiter: Mutex<RateLimiter>,
+    /// Secret, so that nobody can choose names that collide.
+    seed: RandomState,
+}
+
+enum Key {
+    ClientIp,
+    Header(HeaderName),
+    Route,
+    Global,
+}
+
+/// What rules look at.
+pub(crate) struct Asking<'a> {
+    pub(crate) client: IpAddr,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) path: &'a str,
+    pub(crate) route: usize,
+}
+
+impl Rule {
+    /// Makes the rule of this policy, going on with the buckets of the one before it.
+    pub(crate) fn new(policy: &RateLimit, before: Option<&Self>, now: Timestamp) -> Self {
+        let key = match &policy.key {
+            RateKey::ClientIp => Key::ClientIp,
+            RateKey::Header(name) => match HeaderName::from_bytes(name.as_bytes()) {
+                Ok(name) => Key::Header(name),
+                // The policy has checked that it is one.
+                Err(_) => Key::Global,
+            },
+            RateKey::Route => Key::Route,
+            RateKey::Global => Key::Global,
+        };
+        let buckets = match before {
+            Some(before) if before.max_keys == policy.max_keys => {
+                before.buckets.lock().reconfigure(now, policy.quota);
+                before.buckets.clone()
+            }
+            _ => Arc::new(Buckets {
+                limiter: Mutex::new(RateLimiter::new(policy.quota, policy.max_keys)),
+                seed: RandomState::new(),
+            }),
+        };
+        Self {
+            name: policy.name.clone(),
+            key,
+            paths: policy.paths.clone(),
+            max_keys: policy.max_keys,
+            buckets,
+        }
+    }
+
+    /// How many keys have used some of their quota lately.
+    pub(crate) fn keys_in_use(&self, now: Timestamp) -> usize {
+        self.buckets.lock().keys_in_use(now)
+    }
+
+    fn applies(&self, path: &str) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|pattern| pattern.matches(path))
+    }
+
+    /// The key's hash. Requests without the header share one bucket: leaving it out must not be a way round.
+    fn key(&self, asking: &Asking<'_>) -> u64 {
+        match &self.key {
+            Key::ClientIp => self.buckets.seed.hash_one(limit_key(asking.client)),
+            Key::Header(name) => {
+                self.buckets.seed.hash_one(asking.headers.get(name).map(|value| value.as_bytes()))
+            }
+            Key::Route => self.buckets.seed.hash_one(asking.route),
+            Key::Global => 0,
+        }
+    }
+}
+
+impl Buckets {
+    fn lock(&self) -> MutexGuard<'_, RateLimiter> {
+        self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts a request against every rule that applies, or refuses it and counts it against none.
+pub(crate) fn check(rules: &[Rule], now: Timestamp, asking: &Asking<'_>) -> Result<(), Rejection> {
+    let path = crate::path::without_parameters(asking.path);
+    let mut applying = rules.iter().filter(|rule| rule.applies(&path));
+    let Some(first) = applying.next() else { return Ok(()) };
+    let first_key = first.key(asking);
+    let mut limiter = first.buckets.lock();
+    let Some(second) = applying.next() else {
+        return limiter.check(now, first_key, NonZeroU32::MIN).map_err(rejection);
+    };
+    // Several: all locks, always in the order of the policy, then a look at all, and only then is anything counted.
+    let mut reservations = vec![limiter.peek(now, first_key, NonZeroU32::MIN).map_err(rejection)?];
+    let mut limiters = vec![limiter];
+    for rule in std::iter::once(second).chain(applying) {
+        let mut limiter = rule.buckets.lock();
+        reservations.push(limiter.peek(now, rule.key(asking), NonZeroU32::MIN).map_err(rejection)?);
+        limiters.push(limiter);
+    }
+    for (limiter, reservation) in limiters.iter_mut().zip(reservations) {
+        limiter.commit(reservation);
+    }
+    Ok(())
+}
+
+const fn rejection(refusal: RateRefusal) -> Rejection {
+    let retry_after = match refusal {
+        RateRefusal::NotYet(wait) => wait,
+        // A request costs one, and no burst is below that.
+        RateRefusal::Never => std::time::Duration::MAX,
+    };
+    Rejection { reason: Reason::RateLimited, retry_after }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tidegate_engine::Quota;
+
+    fn rule(key: RateKey, burst: u32, before: Option<&Rule>) -> Rule {
+        let burst = NonZeroU32::new(burst).unwrap();
+        let policy = RateLimit {
+            name: "test".into(),
+            key,
+            quota: Quota::new(NonZeroU32::MIN, Duration::from_secs(3600), burst).unwrap(),
+            max_keys: NonZeroU32::new(100).unwrap(),
+            paths: vec![PathPattern::Under("/api".into())],
+        };
+        Rule::new(&policy, before, Timestamp::ZERO)
+    }
+
+    fn admitted(rules: &[Rule], client: &str, header: Option<&str>, times: usize) -> usize {
+        let mut headers = HeaderMap::new();
+        if let Some(value) = header {
+            headers.insert("x-key", value.parse().unwrap());
+        }
+        let asking = Asking { client: client.parse().unwrap(), headers: &headers, path: "/api/x", route: 0 };
+        (0..times).filter(|_| check(rules, Timestamp::ZERO, &asking).is_ok()).count()
+    }
+
+    /// envoy#25139: what one rule refuses uses up nothing of another.
+    #[test]
+    fn a_refusal_counts_against_no_rule() {
+        let rules = [rule(RateKey::Global, 5, None), rule(RateKey::ClientIp, 2, None)];
+        assert_eq!(admitted(&rules, "1.1.1.1", None, 100), 2);
+        assert_eq!(admitted(&rules, "2.2.2.2", None, 100), 2);
+        assert_eq!(admitted(&rules, "3.3.3.3", None, 100), 1, "the global bucket has one left");
+    }
+
+    #[test]
+    fn keys_are_told_apart_and_a_missing_header_is_one_of_them() {
+        let rules = [rule(RateKey::Header("x-key".into()), 2, None)];
+        assert_eq!(admitted(&rules, "1.1.1.1", Some("a"), 9), 2);
+        assert_eq!(admitted(&rules, "1.1.1.1", Some("b"), 9), 2);
+        assert_eq!(admitted(&rules, "1.1.1.1", None, 9), 2);
+        assert_eq!(admitted(&rules, "2.2.2.2", None, 9), 0);
+    }
+
+    #[test]
+    fn a_reload_goes_on_with_the_buckets() {
+        let before = rule(RateKey::Global, 3, None);
+        assert_eq!(admitted(std::slice::from_ref(&before), "1.1.1.1", None, 9), 3);
+        let after = rule(RateKey::Global, 3, Some(&before));
+        assert_eq!(admitted(std::slice::from_ref(&after), "1.1.1.1", None, 9), 0);
+    }
+}

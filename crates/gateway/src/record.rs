@@ -1,0 +1,185 @@
+//! What became of one request: counted and, if the policy says so, logged, exactly once.
+//!
+//! A record that is dropped without having been told how the request ended says that the client left, since a future
+//! that is dropped is what a client's leaving looks like from in here.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, StatusCode, Uri, Version};
+use tidegate_engine::{Reason, Timestamp};
+
+use crate::answer::{Answer, Refusal};
+use crate::connection::Client;
+use crate::live::Live;
+use crate::log::Line;
+use crate::metrics::Ending;
+
+pub(crate) struct Record {
+    client: Arc<Client>,
+    live: Arc<Live>,
+    began: Timestamp,
+    route: Option<usize>,
+    /// The client's address, as far as trusted proxies tell it.
+    pub(crate) address: IpAddr,
+    /// What was asked for; kept only if there is a log.
+    asked: Option<(Method, Uri, Version)>,
+    /// Time spent in the queue.
+    queued: Option<Duration>,
+    dispatched: Option<Timestamp>,
+    /// From the dispatch to the head of the answer.
+    upstream: Option<Duration>,
+    status: StatusCode,
+    /// Bytes of the answer's body that were handed on.
+    pub(crate) bytes: u64,
+    answering: bool,
+    ended: bool,
+}
+
+impl Record {
+    pub(crate) fn begin<B>(client: &Arc<Client>, live: &Arc<Live>, request: &Request<B>) -> Self {
+        client.socket.request_began();
+        let asked = client.worker.shared.log.is_on().then(|| {
+            // Clones of small handles; the text itself is shared.
+            (request.method().clone(), request.uri().clone(), request.version())
+        });
+        Self {
+            began: client.now(),
+            client: client.clone(),
+            live: live.clone(),
+            route: None,
+            address: client.peer.ip().to_canonical(),
+            asked,
+            queued: None,
+            dispatched: None,
+            upstream: None,
+            status: StatusCode::OK,
+            bytes: 0,
+            answering: false,
+            ended: false,
+        }
+    }
+
+    pub(crate) fn began(&self) -> Timestamp {
+        self.began
+    }
+
+    pub(crate) fn routed(&mut self, route: usize) {
+        self.route = Some(route);
+        let upstream = self.live.policy.routes[route].upstream;
+        self.live.upstreams[upstream].stats.received.add(1);
+    }
+
+    /// The wait in the queue is over, however it ended.
+    pub(crate) fn waited(&mut self) {
+        let queued = self.client.now().since(self.began);
+        self.client.worker.shared.metrics.queue_wait.observe(queued);
+        self.queued = Some(queued);
+    }
+
+    pub(crate) fn dispatched(&mut self, at: Timestamp) {
+        self.dispatched = Some(at);
+        self.with_upstream(|stats| stats.forwarded.add(1));
+    }
+
+    /// The head of the upstream's answer has come.
+    pub(crate) fn answered(&mut self, status: StatusCode) {
+        let took = self.client.now().since(self.dispatched.unwrap_or(self.began));
+        self.client.worker.shared.metrics.upstream.observe(took);
+        self.upstream = Some(took);
+        self.status = status;
+    }
+
+    /// The client is being sent an answer's body, and may be slow to take it.
+    pub(crate) fn answer_began(&mut self) {
+        self.answering = true;
+        self.client.socket.answer_began();
+    }
+
+    /// The client has had all of the upstream's answer.
+    pub(crate) fn served(self) {
+        let ending = if self.status.is_server_error() { Ending::ServerError } else { Ending::Success };
+        if self.status.is_success() || self.status.is_redirection() {
+            self.client.worker.shared.metrics.goodput.add(1);
+        }
+        self.with_upstream(|stats| stats.completed.add(1));
+        self.end(ending, None);
+    }
+
+    /// The upstream broke off in the middle of its answer.
+    pub(crate) fn cut_off(self) {
+        self.end(Ending::Failed, Some(Reason::UpstreamReset));
+    }
+
+    /// The client is told no.
+    pub(crate) fn refused(mut self, refusal: Refusal, status: StatusCode) {
+        self.status = status;
+        let Refusal::Rejected(rejection) = refusal else { return self.end(Ending::BadRequest, None) };
+        let reason = rejection.reason;
+        self.with_upstream(|stats| stats.rejected[reason as usize].add(1));
+        match reason {
+            Reason::UpstreamTimeout | Reason::UpstreamConnect | Reason::UpstreamReset => {
+                self.end(Ending::Failed, Some(reason));
+            }
+            Reason::ClientLeft => self.end(Ending::ClientLeft, Some(reason)),
+            _ => {
+                let took = self.client.now().since(self.began);
+                self.client.worker.shared.metrics.rejection.observe(took);
+                self.end(Ending::Rejected, Some(reason));
+            }
+        }
+    }
+
+    fn with_upstream(&self, act: impl FnOnce(&crate::metrics::UpstreamStats)) {
+        if let Some(route) = self.route {
+            act(&self.live.upstreams[self.live.policy.routes[route].upstream].stats);
+        }
+    }
+
+    fn end(mut self, ending: Ending, reason: Option<Reason>) {
+        self.write(ending, reason);
+    }
+
+    fn write(&mut self, ending: Ending, reason: Option<Reason>) {
+        self.ended = true;
+        let now = self.client.now();
+        self.client.socket.request_ended(now, self.answering);
+        if let Some(route) = self.route {
+            self.live.routes[route].stats.ended(ending, reason);
+        }
+        let log = &self.client.worker.shared.log;
+        let Some((method, uri, version)) = &self.asked else { return };
+        if !log.wants(now, ending) {
+            return;
+        }
+        let policy = self.route.map(|route| &self.live.policy.routes[route]);
+        let flag = reason.map_or("", |reason| Answer::to(reason).flag);
+        log.access(&Line {
+            client: self.address,
+            method,
+            uri,
+            version: *version,
+            route: policy.map_or("", |route| &route.label),
+            upstream: policy.map_or("", |route| &self.live.policy.upstreams[route.upstream].name),
+            status: self.status.as_u16(),
+            reason: reason.map_or("", Reason::name),
+            flag,
+            queued: self.queued,
+            upstream_time: self.upstream,
+            total: now.since(self.began),
+            bytes: self.bytes,
+        });
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.with_upstream(|stats| stats.rejected[Reason::ClientLeft as usize].add(1));
+        self.status = Answer::to(Reason::ClientLeft).status;
+        self.write(Ending::ClientLeft, Some(Reason::ClientLeft));
+    }
+}

@@ -1,0 +1,276 @@
+//! Renders refusals, before the request's body is read and as cheaply as can be.
+//!
+//! Bodies and most fields are made once. A client is told in the way it asked: gRPC by a trailers-only answer, all
+//! others by a problem document (RFC 9457).
+
+use std::pin::Pin;
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_TYPE, EXPECT, HeaderName, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use serde_json::json;
+use tidegate_engine::{Reason, Rejection};
+
+use crate::answer::{Answer, Refusal, Retry};
+use crate::body::Body;
+use crate::connection::Client;
+use crate::record::Record;
+use crate::route::BadRequest;
+
+const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+
+/// An unread body up to this size that has come already is read and thrown away, so that the connection can be kept.
+const DRAIN_BYTES: u64 = 64 * 1024;
+/// How often the drain looks again before it gives up. Each look lets hyper read what the socket has.
+const DRAIN_LOOKS: u32 = 2;
+
+/// How a client wants to be told.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    grpc: bool,
+    /// It waits for a `100 Continue` before it sends its body.
+    expects: bool,
+    http1: bool,
+}
+
+impl Manner {
+    pub(crate) fn of<B>(request: &Request<B>) -> Self {
+        let content_type = request.headers().get(CONTENT_TYPE);
+        Self {
+            grpc: content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc")),
+            expects: request.headers().contains_key(EXPECT),
+            http1: request.version() <= Version::HTTP_11,
+        }
+    }
+}
+
+/// The answer to a request that is refused. `unread` is its body, if nobody has read it.
+pub(crate) async fn refuse(
+    client: &Client,
+    record: Record,
+    manner: Manner,
+    refusal: Refusal,
+    unread: Option<Incoming>,
+) -> Response<Body> {
+    let (mut response, close) = match refusal {
+        Refusal::Rejected(rejection) => {
+            let longest = client.worker.shared.live().policy.server.retry_after_max;
+            (rejected(manner, rejection, longest), Answer::to(rejection.reason).close)
+        }
+        Refusal::NotFound => {
+            (problem(StatusCode::NOT_FOUND, "not_found", "No route matches this request"), false)
+        }
+        Refusal::Bad(BadRequest::Malformed(what)) => {
+            (problem(StatusCode::BAD_REQUEST, "bad_request", what), true)
+        }
+        Refusal::Bad(BadRequest::NotImplemented(what)) => {
+            (problem(StatusCode::NOT_IMPLEMENTED, "not_implemented", what), true)
+        }
+    };
+    record.refused(refusal, response.status());
+    let unread = match unread {
+        Some(body) => !body.is_end_stream() && (manner.expects || !drained(body).await),
+        None => false,
+    };
+    if unread {
+        client.unread.store(true, Relaxed);
+    }
+    // A connection whose request was not read to its end is never used again (CVE-2025-4366).
+    if manner.http1 && (close || unread) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// A reason, rendered.
+struct Rendered {
+    answer: Answer,
+    problem: Bytes,
+    proxy_status: HeaderValue,
+    grpc_status: HeaderValue,
+    grpc_message: HeaderValue,
+}
+
+static RENDERED: LazyLock<Vec<Rendered>> = LazyLock::new(|| Reason::ALL.map(render).into());
+/// `Retry-After` for the first minutes, so that the common ones are not made each time.
+static SECONDS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| (0..=300u64).map(HeaderValue::from).collect());
+
+fn render(reason: Reason) -> Rendered {
+    let answer = Answer::to(reason);
+    let kind = match answer.status {
+        StatusCode::TOO_MANY_REQUESTS => "https://iana.org/assignments/http-problem-types#quota-exceeded",
+        StatusCode::SERVICE_UNAVAILABLE => {
+            "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+        }
+        _ => "about:blank",
+    };
+    let proxy_status = match reason {
+        Reason::RateLimited => {
+            format!("tidegate; error={}; status-code=429; details=\"{reason}\"", answer.proxy_error)
+        }
+        _ => format!("tidegate; error={}; details=\"{reason}\"", answer.proxy_error),
+    };
+    let value = |text: &str| HeaderValue::from_str(text).expect("names and titles are plain ASCII");
+    Rendered {
+        problem: document(kind, answer.status, reason.name(), answer.title),
+        proxy_status: value(&proxy_status),
+        grpc_status: HeaderValue::from(u16::from(answer.grpc)),
+        grpc_message: value(answer.title),
+        answer,
+    }
+}
+
+fn document(kind: &str, status: StatusCode, reason: &str, title: &str) -> Bytes {
+    let problem = json!({ "type": kind, "title": title, "status": status.as_u16(), "reason": reason });
+    Bytes::from(format!("{problem}\n"))
+}
+
+fn rejected(manner: Manner, rejection: Rejection, longest: Duration) -> Response<Body> {
+    let rendered = &RENDERED[rejection.reason as usize];
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(PROXY_STATUS, rendered.proxy_status.clone());
+    let wait = match rendered.answer.retry {
+        Retry::After => Some(rejection.retry_after.clamp(Duration::from_millis(1), longest)),
+        Retry::Unsaid | Retry::Never => None,
+    };
+    if let Some(wait) = wait {
+        headers.insert(RETRY_AFTER, whole_seconds(wait));
+        headers.insert(RETRY_AFTER_MS, HeaderValue::from(whole_millis(wait)));
+    }
+    if manner.grpc {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert(GRPC_STATUS, rendered.grpc_status.clone());
+        headers.insert(GRPC_MESSAGE, rendered.grpc_message.clone());
+        match (wait, rendered.answer.retry) {
+            (Some(wait), _) => {
+                headers.insert(GRPC_PUSHBACK, HeaderValue::from(whole_millis(wait)));
+            }
+            (None, Retry::Never) => {
+                headers.insert(GRPC_PUSHBACK, HeaderValue::from_static("-1"));
+            }
+            (None, _) => {}
+        }
+        return assemble(StatusCode::OK, headers, Body::Empty);
+    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    assemble(rendered.answer.status, headers, Body::Whole(rendered.problem.clone()))
+}
+
+fn problem(status: StatusCode, reason: &str, title: &str) -> Response<Body> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    assemble(status, headers, Body::Whole(document("about:blank", status, reason, title)))
+}
+
+fn assemble(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+/// Rounded up, and at least one: whoever comes back a moment too early is refused again.
+fn whole_seconds(wait: Duration) -> HeaderValue {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    SECONDS.get(seconds as usize).cloned().unwrap_or_else(|| HeaderValue::from(seconds))
+}
+
+fn whole_millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// Reads what has come of a small body already. Says whether that was all of it; waits for nothing.
+async fn drained(mut body: Incoming) -> bool {
+    let (mut bytes, mut looks) = (0, 0);
+    std::future::poll_fn(move |cx| {
+        loop {
+            match Pin::new(&mut body).poll_frame(cx) {
+                Poll::Ready(None) => return Poll::Ready(true),
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(false),
+                Poll::Ready(Some(Ok(frame))) => {
+                    bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                    if body.is_end_stream() {
+                        return Poll::Ready(true);
+                    }
+                    if bytes > DRAIN_BYTES {
+                        return Poll::Ready(false);
+                    }
+                }
+                Poll::Pending if looks == DRAIN_LOOKS => return Poll::Ready(false),
+                Poll::Pending => {
+                    looks += 1;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+            }
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(grpc: bool, reason: Reason, retry_after: Duration) -> String {
+        let manner = Manner { grpc, expects: false, http1: true };
+        let response = rejected(manner, Rejection { reason, retry_after }, Duration::from_secs(60));
+        let mut lines: Vec<String> = response
+            .headers()
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        lines.sort();
+        let body = match response.body() {
+            Body::Whole(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            _ => String::new(),
+        };
+        format!("{}\n{}\n{body}", response.status(), lines.join("\n"))
+    }
+
+    #[test]
+    fn a_refusal_over_http() {
+        expect_test::expect![[r#"
+            503 Service Unavailable
+            content-type: application/problem+json
+            proxy-status: tidegate; error=connection_limit_reached; details="queue_full"
+            retry-after: 2
+            retry-after-ms: 1001
+            {"reason":"queue_full","status":503,"title":"The service is at capacity and the queue is full","type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"}
+        "#]]
+        .assert_eq(&shown(false, Reason::QueueFull, Duration::from_millis(1001)));
+    }
+
+    #[test]
+    fn a_refusal_over_grpc() {
+        expect_test::expect![[r#"
+            200 OK
+            content-type: application/grpc
+            grpc-message: Over the rate limit
+            grpc-retry-pushback-ms: 1
+            grpc-status: 8
+            proxy-status: tidegate; error=http_request_error; status-code=429; details="rate_limited"
+            retry-after: 1
+            retry-after-ms: 1
+        "#]]
+        .assert_eq(&shown(true, Reason::RateLimited, Duration::from_nanos(1)));
+        assert!(shown(true, Reason::RetryBudget, Duration::ZERO).contains("grpc-retry-pushback-ms: -1"));
+    }
+
+    #[test]
+    fn retry_after_is_at_least_a_second_and_at_most_what_the_policy_says() {
+        assert!(shown(false, Reason::QueueFull, Duration::ZERO).contains("retry-after: 1\n"));
+        assert!(shown(false, Reason::QueueFull, Duration::MAX).contains("retry-after: 60\n"));
+        assert!(!shown(false, Reason::UpstreamTimeout, Duration::MAX).contains("retry-after"));
+    }
+}

@@ -1,0 +1,111 @@
+//! The life of one request. Start reading here.
+//!
+//! ```text
+//! prepare → route → rate limits → gate → upstream → body
+//!    400     404       429         503    502, 504
+//! ```
+//!
+//! Every path out of here is a response. A client that leaves ends all of it, wherever it is: the future that does
+//! the work is dropped, and with it a place in the queue is given up, and an exchange under way ends as a
+//! [`Flight`] ends.
+
+use std::sync::Arc;
+
+use http::{Request, Response, request};
+use hyper::body::Incoming;
+use tidegate_engine::{Arrival, Reason};
+use tidegate_tower::Entry;
+
+use crate::answer::Refusal;
+use crate::body::Body;
+use crate::client_addr::client_address;
+use crate::connection::Client;
+use crate::gateway::Stage;
+use crate::head::{self, Sender};
+use crate::live::Live;
+use crate::rate::{self, Asking};
+use crate::record::Record;
+use crate::reply::{self, Manner};
+use crate::route;
+use crate::upgrade::Upgrade;
+use crate::upstream::{self, Flight, RequestBody, Slot};
+
+/// Serves one request of this client.
+pub(crate) async fn serve(client: Arc<Client>, request: Request<Incoming>) -> Response<Body> {
+    let live = client.worker.shared.live();
+    let mut record = Record::begin(&client, &live, &request);
+    let manner = Manner::of(&request);
+    let (head, body) = request.into_parts();
+    // Still there when the request is refused: then it was not read.
+    let mut body = Some(body);
+    let answer = tokio::select! {
+        biased;
+        answer = answer(&client, &live, &mut record, head, &mut body) => answer,
+        () = client.socket.left() => Err(Refusal::from(Reason::ClientLeft)),
+    };
+    match answer {
+        Ok(response) => response.map(|body| Body::answer(body, record)),
+        Err(refusal) => reply::refuse(&client, record, manner, refusal, body).await,
+    }
+}
+
+async fn answer(
+    client: &Arc<Client>,
+    live: &Live,
+    record: &mut Record,
+    mut head: request::Parts,
+    body: &mut Option<Incoming>,
+) -> Result<Response<upstream::AnswerBody>, Refusal> {
+    route::prepare(&mut head)?;
+    let index = route::find(&live.policy.routes, &head.method, head.uri.path()).ok_or(Refusal::NotFound)?;
+    record.routed(index);
+    let slot = slot(client, live, record, index, &head).await?;
+    let upgrade = Upgrade::asked_for(client, &mut head)?;
+
+    head::for_upstream(&mut head, &Sender::of(client, live), upgrade.as_ref().map(Upgrade::protocol));
+    head.uri = route::origin_form(&head.uri);
+    let body = RequestBody::new(body.take(), client.worker.shared.clock);
+    let upstream = &live.upstreams[live.policy.routes[index].upstream];
+    let flight = Flight::new(client.worker.clone(), upstream.clone(), slot);
+    record.dispatched(flight.began());
+    let request = Request::from_parts(head, body);
+    let mut response = upstream::send(&client.worker, upstream, flight, request).await?;
+
+    record.answered(response.status());
+    head::for_client(response.headers_mut());
+    match upgrade {
+        None => Ok(response),
+        Some(upgrade) => Ok(upgrade.finish(client, response)),
+    }
+}
+
+/// The right to reach the upstream: by rate limits and gate, unless the route is exempt from both.
+async fn slot(
+    client: &Client,
+    live: &Live,
+    record: &mut Record,
+    index: usize,
+    head: &request::Parts,
+) -> Result<Slot, Refusal> {
+    let policy = &live.policy.routes[index];
+    let upstream = &live.upstreams[policy.upstream];
+    record.address = client_address(client.peer.ip(), &head.headers, &live.policy.server.trusted_proxies);
+    if policy.exempt {
+        let place = upstream.exempt().ok_or(Reason::GatewayOverloaded)?;
+        return Ok(Slot::Exempt { _place: place });
+    }
+    let asking =
+        Asking { client: record.address, headers: &head.headers, path: head.uri.path(), route: index };
+    rate::check(&live.rules, record.began(), &asking)?;
+    match upstream.gate.enter(Arrival::new(live.routes[index].id)) {
+        Entry::Admitted(admitted) => Ok(Slot::Admitted(admitted)),
+        Entry::Rejected(rejection) => Err(rejection.into()),
+        // Whoever is closing takes no new places in line.
+        Entry::Waiting(_) if *client.worker.stage.borrow() != Stage::Serving => Err(Reason::Draining.into()),
+        Entry::Waiting(waiting) => {
+            let decision = waiting.await;
+            record.waited();
+            Ok(Slot::Admitted(decision?))
+        }
+    }
+}

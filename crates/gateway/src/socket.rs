@@ -1,0 +1,200 @@
+//! A client's socket, shared by hyper, which reads and writes it, and by whoever must know whether the client is
+//! still there.
+//!
+//! hyper notices that a client has left only while it reads, and it does not read while a request body waits unread
+//! or a second request is in the pipe. The kernel knows: it reports the peer's close (EPOLLRDHUP) whether or not
+//! there is data before it, and tokio keeps that apart from readability. A client that closes only its sending half
+//! counts as gone, as with HAProxy's `abortonclose` and hyper's default.
+
+use std::io;
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tidegate_engine::Timestamp;
+use tidegate_tower::Clock;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+
+pub(crate) struct Socket {
+    stream: TcpStream,
+    clock: Clock,
+    /// When the connection became idle, or, if a head has begun since, when that began.
+    since: AtomicU64,
+    /// The first bytes of a request head have come, the rest has not.
+    in_head: AtomicBool,
+    /// Requests being served.
+    requests: AtomicU32,
+    /// Of those, the ones whose answer has begun.
+    answering: AtomicU32,
+    /// Bytes went either way since the watchdog looked last.
+    moved: AtomicBool,
+}
+
+/// What a connection is waiting for, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// For a request.
+    Idle(Timestamp),
+    /// For the rest of a request head.
+    Head(Timestamp),
+    /// For us: the queue and the upstream have their own timers.
+    Us,
+    /// For a body to go on; `moved` says whether it has since the last look.
+    Body { moved: bool },
+}
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream, clock: Clock) -> Self {
+        Self {
+            stream,
+            clock,
+            since: AtomicU64::new(clock.now().as_nanos()),
+            // A fresh connection has to say something within the time for a head: it was opened to be used.
+            in_head: AtomicBool::new(true),
+            requests: AtomicU32::new(0),
+            answering: AtomicU32::new(0),
+            moved: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits until the client has closed its side, with or without unread data before it.
+    pub(crate) async fn left(&self) {
+        // PRIORITY is satisfied by the peer's close but not by ordinary data; urgent data, which nobody sends, makes
+        // it look again a little later.
+        while let Ok(ready) = self.stream.ready(Interest::PRIORITY).await
+            && !ready.is_read_closed()
+        {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub(crate) fn request_began(&self) {
+        self.in_head.store(false, Relaxed);
+        self.requests.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn answer_began(&self) {
+        self.moved.store(true, Relaxed);
+        self.answering.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn request_ended(&self, now: Timestamp, answered: bool) {
+        if answered {
+            self.answering.fetch_sub(1, Relaxed);
+        }
+        self.since.store(now.as_nanos(), Relaxed);
+        self.requests.fetch_sub(1, Relaxed);
+    }
+
+    pub(crate) fn waiting(&self) -> Waiting {
+        let since = Timestamp::from_nanos(self.since.load(Relaxed));
+        match (self.requests.load(Relaxed), self.answering.load(Relaxed)) {
+            (0, _) if self.in_head.load(Relaxed) => Waiting::Head(since),
+            (0, _) => Waiting::Idle(since),
+            (_, 0) => Waiting::Us,
+            _ => Waiting::Body { moved: self.moved.swap(false, Relaxed) },
+        }
+    }
+
+    /// Reads and throws away what the client still sends, so that the kernel does not answer it with a reset that
+    /// would overtake our last answer (RFC 9112 section 9.6). Bounded by bytes here and by time in the caller.
+    pub(crate) async fn linger(&self, mut bytes: usize) {
+        let mut scratch = [0; 16 * 1024];
+        while bytes > 0 && self.stream.readable().await.is_ok() {
+            match self.stream.try_read(&mut scratch) {
+                Ok(0) => return,
+                Ok(read) => bytes = bytes.saturating_sub(read),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn note_read(&self) {
+        self.moved.store(true, Relaxed);
+        if self.requests.load(Relaxed) == 0 && !self.in_head.swap(true, Relaxed) {
+            self.since.store(self.clock.now().as_nanos(), Relaxed);
+        }
+    }
+}
+
+/// hyper's handle to the socket.
+pub(crate) struct SocketIo(pub(crate) Arc<Socket>);
+
+impl AsyncRead for SocketIo {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let socket = &*self.0;
+        loop {
+            ready!(socket.stream.poll_read_ready(cx))?;
+            match socket.stream.try_read_buf(buf) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(0) => return Poll::Ready(Ok(())),
+                Ok(_) => {
+                    socket.note_read();
+                    if buf.remaining() > 0 {
+                        // The kernel's buffer is empty now. Saying so spares a system call that could only tell us
+                        // the same; it is what tokio's own `poll_read` does.
+                        let _ = socket.stream.try_io(Interest::READABLE, || {
+                            Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock))
+                        });
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        }
+    }
+}
+
+impl SocketIo {
+    fn poll_write_with(
+        &self,
+        cx: &mut Context<'_>,
+        write: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.stream.poll_write_ready(cx))?;
+            match write(&self.0.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => {
+                    self.0.moved.store(true, Relaxed);
+                    return Poll::Ready(done);
+                }
+            }
+        }
+    }
+}
+
+impl AsyncWrite for SocketIo {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |stream| stream.try_write(buf))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_with(cx, |stream| stream.try_write_vectored(bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(match SockRef::from(&self.0.stream).shutdown(Shutdown::Write) {
+            Err(error) if error.kind() != io::ErrorKind::NotConnected => Err(error),
+            _ => Ok(()),
+        })
+    }
+}

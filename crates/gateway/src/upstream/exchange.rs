@@ -1,0 +1,132 @@
+//! Sends a request and waits for the head of its answer.
+
+use std::sync::Arc;
+
+use http::{Request, Response, StatusCode};
+use tidegate_engine::{Outcome, Reason};
+use tokio::time::sleep_until;
+
+use super::Upstream;
+use super::connection::{ConnectError, Connection};
+use super::endpoint::Endpoint;
+use super::flight::{AnswerBody, Flight};
+use super::upload::RequestBody;
+use crate::worker::Worker;
+
+/// Sends a request to the endpoint with the least in flight. An endpoint that cannot be reached is passed over for
+/// the next, and a kept connection that had died before it was used is replaced: in both cases nothing was sent, so
+/// nothing is done twice.
+pub(crate) async fn send(
+    worker: &Arc<Worker>,
+    upstream: &Arc<Upstream>,
+    mut flight: Flight,
+    mut request: Request<RequestBody>,
+) -> Result<Response<AnswerBody>, Reason> {
+    let mut tried: Vec<Arc<Endpoint>> = Vec::new();
+    let mut fresh = false;
+    loop {
+        let Some(endpoint) = upstream.choose(&tried) else {
+            flight.broken();
+            return Err(Reason::UpstreamConnect);
+        };
+        let in_flight = endpoint.enter();
+        let mut connection = match connect(worker, upstream, endpoint, fresh).await {
+            Ok(connection) => connection,
+            Err(ConnectError::Unreachable) => {
+                tried.push(endpoint.clone());
+                continue;
+            }
+            Err(ConnectError::Descriptors) => {
+                flight.broken();
+                return Err(Reason::GatewayOverloaded);
+            }
+        };
+        let reused = connection.reused;
+        let upload = request.body().upload();
+        let answering = connection.send(request);
+        flight.sent(connection, in_flight, upload, answering);
+        match head(worker, flight).await {
+            Ok(response) => return Ok(response),
+            Err(Failed::For(reason)) => return Err(reason),
+            Err(Failed::NotSent(back)) if reused => {
+                (flight, request) = *back;
+                fresh = true;
+            }
+            Err(Failed::NotSent(back)) => {
+                back.0.broken();
+                return Err(Reason::UpstreamReset);
+            }
+        }
+    }
+}
+
+async fn connect(
+    worker: &Worker,
+    upstream: &Upstream,
+    endpoint: &Endpoint,
+    fresh: bool,
+) -> Result<Connection, ConnectError> {
+    while !fresh && let Some(mut kept) = worker.pool.take(endpoint.id) {
+        if kept.ready().await {
+            return Ok(kept);
+        }
+    }
+    Connection::open(endpoint, upstream.policy.connect_timeout, &worker.shared.metrics.upstream_connections)
+        .await
+}
+
+enum Failed {
+    /// Nothing went out: both can be used again.
+    NotSent(Box<(Flight, Request<RequestBody>)>),
+    For(Reason),
+}
+
+/// Waits for the head of the answer.
+async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody>, Failed> {
+    let clock = worker.shared.clock;
+    loop {
+        let overdue = clock.instant(flight.overdue());
+        let Some(answering) = flight.answering() else { return Err(Failed::For(Reason::UpstreamReset)) };
+        let answer = tokio::select! {
+            biased;
+            answer = answering.as_mut() => answer,
+            () = sleep_until(overdue) => {
+                // More of the request may have come in the meantime.
+                if flight.overdue() > clock.now() {
+                    continue;
+                }
+                flight.timed_out();
+                return Err(Failed::For(Reason::UpstreamTimeout));
+            }
+        };
+        return match answer {
+            Ok(response) => Ok(begin_answer(flight, response)),
+            Err(mut error) => match error.take_message() {
+                Some(request) => {
+                    flight.unsent();
+                    Err(Failed::NotSent(Box::new((flight, request))))
+                }
+                None => {
+                    flight.broken();
+                    Err(Failed::For(Reason::UpstreamReset))
+                }
+            },
+        };
+    }
+}
+
+fn begin_answer(mut flight: Flight, response: Response<hyper::body::Incoming>) -> Response<AnswerBody> {
+    let (head, body) = response.into_parts();
+    flight.answered(body, outcome(head.status));
+    Response::from_parts(head, AnswerBody { flight })
+}
+
+/// What a status says about the upstream: 503 and 504 that it has too much to do; other errors nothing, since a fast
+/// failure is not a sign of health (Netflix/concurrency-limits#176).
+const fn outcome(status: StatusCode) -> Outcome {
+    match status.as_u16() {
+        503 | 504 => Outcome::Overload,
+        500..=599 => Outcome::Ignore,
+        _ => Outcome::Success,
+    }
+}

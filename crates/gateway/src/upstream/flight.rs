@@ -1,0 +1,305 @@
+//! One exchange that is under way, with all that it holds: the slot, the endpoint's count, the connection.
+//!
+//! It has three endings. *Finished*: the answer has ended, the slot is free, the connection is kept. *Broken*: the
+//! connection is closed and the slot is free. *Orphaned*: the client has had its answer or has left, but the upstream
+//! works on; the exchange stays open in a task of its own, what still comes is thrown away, and the slot is free when
+//! it has ended. Dropping a flight, which is what happens when a client leaves, orphans it, or breaks it if the
+//! upstream is known to stop its work when the connection closes.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tidegate_engine::{Outcome, Timestamp};
+use tidegate_tower::{Admitted, Orphan};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use super::connection::{Answering, Connection};
+use super::endpoint::InFlight;
+use super::upload::Upload;
+use super::{ExemptPlace, Upstream};
+use crate::worker::Worker;
+
+/// The right to an exchange: a slot of the gate, or a place outside it.
+pub(crate) enum Slot {
+    Admitted(Admitted),
+    Exempt { _place: ExemptPlace },
+}
+
+impl Slot {
+    fn sample(&mut self, outcome: Outcome) {
+        if let Self::Admitted(admitted) = self {
+            admitted.sample(outcome);
+        }
+    }
+
+    fn complete(self, outcome: Outcome) {
+        if let Self::Admitted(admitted) = self {
+            admitted.complete(outcome);
+        }
+    }
+}
+
+pub(crate) struct Flight {
+    /// `None` once it has ended.
+    inner: Option<Inner>,
+}
+
+struct Inner {
+    worker: Arc<Worker>,
+    upstream: Arc<Upstream>,
+    slot: Slot,
+    began: Timestamp,
+    wire: Option<Wire>,
+}
+
+/// What a flight has on the wire.
+struct Wire {
+    connection: Connection,
+    endpoint: InFlight,
+    upload: Option<Arc<Upload>>,
+    rest: Rest,
+}
+
+/// What is still to come.
+enum Rest {
+    Head(Answering),
+    Body(Incoming),
+}
+
+impl Flight {
+    pub(crate) fn new(worker: Arc<Worker>, upstream: Arc<Upstream>, slot: Slot) -> Self {
+        let began = worker.shared.clock.now();
+        Self { inner: Some(Inner { worker, upstream, slot, began, wire: None }) }
+    }
+
+    /// The request is on its way.
+    pub(super) fn sent(
+        &mut self,
+        connection: Connection,
+        endpoint: InFlight,
+        upload: Option<Arc<Upload>>,
+        answering: Answering,
+    ) {
+        if let Some(inner) = &mut self.inner {
+            inner.wire = Some(Wire { connection, endpoint, upload, rest: Rest::Head(answering) });
+        }
+    }
+
+    /// It never left: the connection had died before. The slot is kept for another try.
+    pub(super) fn unsent(&mut self) {
+        if let Some(inner) = &mut self.inner {
+            inner.wire = None;
+        }
+    }
+
+    /// The answer to come; `None` when nothing is on its way.
+    pub(super) fn answering(&mut self) -> Option<&mut Answering> {
+        match &mut self.inner.as_mut()?.wire.as_mut()?.rest {
+            Rest::Head(answering) => Some(answering),
+            Rest::Body(_) => None,
+        }
+    }
+
+    /// When the answer is overdue: the upstream's timeout after it had the whole request. A client that is slow to
+    /// send it may put that off, but not for longer than a body may stand still altogether.
+    pub(super) fn overdue(&self) -> Timestamp {
+        let Some(inner) = &self.inner else { return Timestamp::MAX };
+        let timeout = inner.upstream.policy.timeout;
+        let upload = inner.wire.as_ref().and_then(|wire| wire.upload.as_ref());
+        let Some(upload) = upload else { return inner.began.after(timeout) };
+        let body_timeout = inner.worker.shared.live().policy.server.body_timeout;
+        let latest = inner.began.after(body_timeout).after(timeout);
+        upload.last_frame().max(inner.began).after(timeout).min(latest)
+    }
+
+    /// The upstream took too long: its work may go on without us.
+    pub(super) fn timed_out(mut self) {
+        if let Some(inner) = self.inner.take() {
+            inner.leave(Outcome::Overload);
+        }
+    }
+
+    /// The connection broke, or there is none: nothing goes on.
+    pub(super) fn broken(mut self) {
+        if let Some(inner) = self.inner.take() {
+            inner.slot.complete(Outcome::Ignore);
+        }
+    }
+
+    /// The answer has begun: the rest is its body.
+    pub(super) fn answered(&mut self, body: Incoming, outcome: Outcome) {
+        let Some(inner) = &mut self.inner else { return };
+        inner.slot.sample(outcome);
+        if let Some(wire) = &mut inner.wire {
+            wire.rest = Rest::Body(body);
+        }
+    }
+
+    /// The connection speaks another protocol now: it is no longer an exchange, and holds no slot.
+    fn upgraded(&mut self) {
+        if let Some(Inner { slot, wire: Some(wire), .. }) = self.inner.take() {
+            wire.connection.release();
+            slot.complete(Outcome::Ignore);
+        }
+    }
+
+    pub(crate) fn began(&self) -> Timestamp {
+        self.inner.as_ref().map_or(Timestamp::ZERO, |inner| inner.began)
+    }
+
+    fn body(&mut self) -> Option<&mut Incoming> {
+        match &mut self.inner.as_mut()?.wire.as_mut()?.rest {
+            Rest::Body(body) => Some(body),
+            Rest::Head(_) => None,
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(inner) = self.inner.take() {
+            inner.finish();
+        }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let Some(inner) = self.inner.take() else { return };
+        match &inner.wire {
+            None => inner.slot.complete(Outcome::Ignore),
+            // hyper does not read past a body of known length, so its end shows only here.
+            Some(Wire { rest: Rest::Body(body), .. }) if body.is_end_stream() => inner.finish(),
+            Some(_) => inner.leave(Outcome::Ignore),
+        }
+    }
+}
+
+impl Inner {
+    /// The answer has ended: the slot goes to the next, and the connection is kept.
+    fn finish(mut self) {
+        self.slot.complete(Outcome::Success);
+        if let Some(wire) = self.wire.take() {
+            keep(wire, &self.worker, &self.upstream);
+        }
+    }
+
+    /// The client has been answered or has left; the work goes on, unless closing the connection stops it.
+    fn leave(self, outcome: Outcome) {
+        let Self { worker, upstream, slot, began, wire: Some(wire) } = self else { return };
+        let admitted = match slot {
+            Slot::Admitted(admitted) if upstream.policy.cancels_work => return admitted.complete(outcome),
+            Slot::Admitted(admitted) => admitted,
+            Slot::Exempt { .. } => return,
+        };
+        let orphan = admitted.abandon(outcome);
+        // There is no runtime only when the worker is shutting down, and then everything ends anyway.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(see_out(worker, upstream, orphan, began, wire));
+        }
+    }
+}
+
+/// Keeps the exchange of an orphan open until it has ended, at most for `orphan_max`.
+async fn see_out(
+    worker: Arc<Worker>,
+    upstream: Arc<Upstream>,
+    orphan: Orphan,
+    began: Timestamp,
+    mut wire: Wire,
+) {
+    let ended = timeout(upstream.policy.orphan_max, async {
+        loop {
+            wire.rest = match &mut wire.rest {
+                Rest::Head(answering) => Rest::Body(answering.as_mut().await.ok()?.into_body()),
+                Rest::Body(body) => {
+                    match std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+                        None => return Some(()),
+                        Some(frame) => {
+                            frame.ok()?;
+                            continue;
+                        }
+                    }
+                }
+            };
+        }
+    });
+    let ended = matches!(ended.await, Ok(Some(())));
+    upstream.stats.wasted.add_duration(worker.shared.clock.now().since(began));
+    if ended {
+        orphan.ended();
+        keep(wire, &worker, &upstream);
+    }
+}
+
+/// Gives the connection back to the pool, unless the request was not read to its end, in which case what is left of it
+/// would be taken for the next request.
+fn keep(wire: Wire, worker: &Worker, upstream: &Upstream) {
+    if wire.upload.is_none_or(|upload| upload.is_complete()) && wire.connection.is_open() {
+        let until = worker.shared.clock.now().after(upstream.policy.idle_timeout);
+        worker.pool.put(
+            wire.endpoint.endpoint().id,
+            wire.connection,
+            until,
+            upstream.policy.max_idle_connections,
+        );
+    }
+}
+
+/// The body of an answer. The slot stays taken until it has ended, failed, or been dropped.
+pub(crate) struct AnswerBody {
+    pub(super) flight: Flight,
+}
+
+impl AnswerBody {
+    /// There is no body: the connection speaks another protocol from here on.
+    pub(crate) fn upgraded(&mut self) {
+        self.flight.upgraded();
+    }
+
+    /// Whether the answer has come to its proper end.
+    pub(crate) fn has_ended(&self) -> bool {
+        match self.flight.inner.as_ref().and_then(|inner| inner.wire.as_ref()) {
+            Some(Wire { rest: Rest::Body(body), .. }) => body.is_end_stream(),
+            _ => true,
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let flight = &mut self.get_mut().flight;
+        let Some(body) = flight.body() else { return Poll::Ready(None) };
+        let frame = ready!(Pin::new(body).poll_frame(cx));
+        match &frame {
+            None => flight.finish(),
+            Some(Ok(_)) => {}
+            Some(Err(_)) => {
+                if let Some(inner) = flight.inner.take() {
+                    inner.slot.complete(Outcome::Ignore);
+                }
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.has_ended()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.flight.inner.as_ref().and_then(|inner| inner.wire.as_ref()) {
+            Some(Wire { rest: Rest::Body(body), .. }) => body.size_hint(),
+            _ => SizeHint::with_exact(0),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The services protected: one gate each, a few endpoints, and connections that never wait.
+//!
+//! There is no queue in here. Whoever has a slot of the gate may open a connection, so the number of connections is
+//! bounded by the limit and the idle ones kept, and every wait is in the gate's queue, where it is bounded, ordered
+//! and measured.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use tidegate_engine::{AdmissionPolicy, RouteId};
+use tidegate_policy as policy;
+use tidegate_tower::{Clock, Gate};
+
+use crate::metrics::UpstreamStats;
+
+mod endpoint;
+pub(crate) use endpoint::Endpoint;
+
+mod connection;
+mod pool;
+pub(crate) use pool::Pool;
+
+mod upload;
+pub(crate) use upload::RequestBody;
+
+mod flight;
+pub(crate) use flight::{AnswerBody, Flight, Slot};
+
+mod exchange;
+pub(crate) use exchange::send;
+
+/// Requests that bypass the gate may have so many exchanges open at once, for each upstream. They are health checks;
+/// a flood of them is not let through.
+const EXEMPT_MAX: u32 = 256;
+
+/// One service protected.
+pub(crate) struct Upstream {
+    pub(crate) policy: policy::Upstream,
+    pub(crate) gate: Gate,
+    pub(crate) stats: Arc<UpstreamStats>,
+    endpoints: Vec<Arc<Endpoint>>,
+    exempt: Arc<AtomicU32>,
+    turn: AtomicU32,
+}
+
+impl Upstream {
+    /// Makes an upstream of this policy. What the one of the same name before it has learned, holds and counts goes
+    /// on.
+    pub(crate) fn new(
+        policy: policy::Upstream,
+        bulkheads: Vec<(RouteId, NonZeroU32)>,
+        before: Option<&Self>,
+        clock: Clock,
+    ) -> Self {
+        let admission = AdmissionPolicy { limit: policy.limit.clone(), queue: policy.queue, bulkheads };
+        let gate = match before {
+            Some(before) => {
+                before.gate.reconfigure(admission);
+                before.gate.clone()
+            }
+            None => Gate::with_clock(admission, clock),
+        };
+        let known = |address: &policy::Endpoint| {
+            before.and_then(|before| before.endpoints.iter().find(|e| e.address == *address))
+        };
+        let endpoints = policy
+            .endpoints
+            .iter()
+            .map(|address| {
+                known(address).cloned().unwrap_or_else(|| Arc::new(Endpoint::new(address.clone())))
+            })
+            .collect();
+        Self {
+            gate,
+            endpoints,
+            stats: before.map(|before| before.stats.clone()).unwrap_or_default(),
+            exempt: before.map(|before| before.exempt.clone()).unwrap_or_default(),
+            turn: AtomicU32::new(0),
+            policy,
+        }
+    }
+
+    /// A place for a request that bypasses the gate.
+    pub(crate) fn exempt(&self) -> Option<ExemptPlace> {
+        let place = ExemptPlace(self.exempt.clone());
+        // The place gives back what is added here, also if there were too many.
+        (self.exempt.fetch_add(1, Relaxed) < EXEMPT_MAX).then_some(place)
+    }
+
+    /// The endpoint with the least in flight that has not been tried yet; among equals each in turn.
+    fn choose(&self, tried: &[Arc<Endpoint>]) -> Option<&Arc<Endpoint>> {
+        let turn = self.turn.fetch_add(1, Relaxed) as usize % self.endpoints.len().max(1);
+        let in_turn = self.endpoints[turn..].iter().chain(&self.endpoints[..turn]);
+        in_turn.filter(|one| !tried.iter().any(|t| Arc::ptr_eq(t, one))).min_by_key(|one| one.in_flight())
+    }
+}
+
+/// One exchange that bypasses the gate.
+pub(crate) struct ExemptPlace(Arc<AtomicU32>);
+
+impl Drop for ExemptPlace {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}

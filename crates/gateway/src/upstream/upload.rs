@@ -1,0 +1,84 @@
+//! The request body on its way to the upstream, and how far it has come.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tidegate_engine::Timestamp;
+use tidegate_tower::Clock;
+
+/// What is sent to the upstream as a body: the client's, frame by frame, never more than one at a time.
+pub(crate) struct RequestBody {
+    /// `None` when there is nothing to send.
+    incoming: Option<Incoming>,
+    /// `None` for a request without a body, which has nothing to follow.
+    upload: Option<Arc<Upload>>,
+}
+
+/// How far a request body has come.
+pub(crate) struct Upload {
+    clock: Clock,
+    last_frame: AtomicU64,
+    complete: AtomicBool,
+}
+
+impl RequestBody {
+    pub(crate) fn new(incoming: Option<Incoming>, clock: Clock) -> Self {
+        let incoming = incoming.filter(|incoming| !incoming.is_end_stream());
+        let upload = incoming.is_some().then(|| {
+            let (last_frame, complete) = (AtomicU64::new(clock.now().as_nanos()), AtomicBool::new(false));
+            Arc::new(Upload { clock, last_frame, complete })
+        });
+        Self { incoming, upload }
+    }
+
+    pub(super) fn upload(&self) -> Option<Arc<Upload>> {
+        self.upload.clone()
+    }
+}
+
+impl Upload {
+    /// When the upstream was given something last.
+    pub(super) fn last_frame(&self) -> Timestamp {
+        Timestamp::from_nanos(self.last_frame.load(Relaxed))
+    }
+
+    /// Whether it was given everything.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete.load(Relaxed)
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = self.get_mut();
+        let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
+        let polled = Pin::new(&mut *incoming).poll_frame(cx);
+        if let (Poll::Ready(frame), Some(upload)) = (&polled, &this.upload) {
+            upload.last_frame.store(upload.clock.now().as_nanos(), Relaxed);
+            let failed = matches!(frame, Some(Err(_)));
+            if !failed && (frame.is_none() || incoming.is_end_stream()) {
+                upload.complete.store(true, Relaxed);
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}

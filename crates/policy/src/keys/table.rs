@@ -1,0 +1,366 @@
+//! The table itself. Read from here to learn what a policy file can say.
+
+use std::time::Duration;
+
+use tidegate_engine::{LIMIT_MAX, QUEUE_CAPACITY_MAX};
+
+use super::Absent::{Default, Means, Required};
+use super::{Form, Key, Kind, Section, Shape};
+
+const UPSTREAMS_MAX: usize = 256;
+const ROUTES_MAX: usize = 1_000;
+const RATE_LIMITS_MAX: usize = 256;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+pub(crate) static ROOT: Section = Section {
+    name: "",
+    path: "",
+    shape: Shape::One,
+    doc: "The policy of one gateway.",
+    keys: &[],
+    inner: &[&SERVER, &UPSTREAM, &ROUTE, &RATE_LIMIT],
+    not_yet: &["priority"],
+};
+
+pub(crate) static SERVER: Section = Section {
+    name: "server",
+    path: "server",
+    shape: Shape::One,
+    doc: "The gateway itself: where it listens, its bounds, its log.",
+    inner: &[],
+    not_yet: &[],
+    keys: &[
+        Key::new(
+            "listen",
+            Kind::Text(Form::Address),
+            Default("\"127.0.0.1:8102\""),
+            "Where clients connect.",
+        ),
+        Key::new(
+            "admin",
+            Kind::Text(Form::Address),
+            Default("\"127.0.0.1:8101\""),
+            "Where metrics, statistics and health are served. Nothing there is ever limited, and nothing asks for a \
+             password.",
+        ),
+        Key::new(
+            "workers",
+            Kind::Integer { min: 0, max: 256 },
+            Default("0"),
+            "Threads, each with an event loop of its own; 0 means one for each core.",
+        ),
+        Key::new(
+            "max_connections",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Default("10_000"),
+            "Client connections open at once; the excess waits in the kernel's backlog.",
+        )
+        .zero("no client could connect"),
+        Key::new(
+            "max_upgrades",
+            Kind::Integer { min: 0, max: 1_000_000 },
+            Default("1_000"),
+            "Upgraded connections (WebSocket) open at once; 0 refuses every upgrade.",
+        ),
+        Key::new(
+            "drain",
+            Kind::Duration { min: Duration::ZERO, max: HOUR },
+            Default("\"20s\""),
+            "How long running requests may take to end after SIGTERM.",
+        ),
+        Key::new(
+            "header_timeout",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Default("\"10s\""),
+            "How long a client may take to send a request head.",
+        ),
+        Key::new(
+            "idle_timeout",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Default("\"75s\""),
+            "How long a client's connection is kept without a request.",
+        ),
+        Key::new(
+            "body_timeout",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Default("\"60s\""),
+            "How long a body may make no progress, in either direction, before its connection is closed.",
+        ),
+        Key::new(
+            "max_header_bytes",
+            Kind::Integer { min: 8_192, max: 1_048_576 },
+            Default("65_536"),
+            "The largest request head, in bytes.",
+        ),
+        Key::new(
+            "trusted_proxies",
+            Kind::List { of: Form::Network, min: 0, max: 1_000 },
+            Default("[]"),
+            "Peers whose `X-Forwarded-For` is believed.",
+        ),
+        Key::new(
+            "retry_after_max",
+            Kind::Duration { min: Duration::from_secs(1), max: HOUR },
+            Default("\"60s\""),
+            "The longest `Retry-After` that is ever sent.",
+        ),
+        Key::new(
+            "access_log",
+            Kind::Choice { of: &["off", "refused", "all"], not_yet: &[] },
+            Default("\"refused\""),
+            "Which requests are logged: none, those that did not get the upstream's answer, or every one.",
+        ),
+        Key::new(
+            "access_log_file",
+            Kind::Text(Form::FilePath),
+            Means("standard output"),
+            "The file that the log is appended to.",
+        ),
+    ],
+};
+
+pub(crate) static UPSTREAM: Section = Section {
+    name: "upstream",
+    path: "upstream",
+    shape: Shape::Many { max: UPSTREAMS_MAX },
+    doc: "One service, protected by one concurrency limit and one queue. At least one is needed.",
+    inner: &[&CONCURRENCY, &QUEUE],
+    not_yet: &[],
+    keys: &[
+        Key::new(
+            "name",
+            Kind::Text(Form::Name),
+            Required,
+            "Its name in routes, metrics and logs; no other has it.",
+        ),
+        Key::new(
+            "endpoints",
+            Kind::List { of: Form::Endpoint, min: 1, max: 64 },
+            Required,
+            "Where it listens. Without a port it is 80. TLS is not supported by this version.",
+        ),
+        Key::new(
+            "timeout",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Default("\"2s\""),
+            "The longest time from the dispatch of a request to the head of its response; then 504.",
+        ),
+        Key::new(
+            "connect_timeout",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Default("\"1s\""),
+            "The longest time to open a connection; then 502.",
+        ),
+        Key::new(
+            "cancels_work",
+            Kind::Switch,
+            Default("false"),
+            "Whether closing the connection stops the work. If it does not, a timed-out request keeps its slot until \
+             its answer has come.",
+        ),
+        Key::new(
+            "orphan_max",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Default("\"60s\""),
+            "How long a timed-out exchange may stay open, its slot taken.",
+        ),
+        Key::new(
+            "max_idle_connections",
+            Kind::Integer { min: 0, max: 100_000 },
+            Default("256"),
+            "Idle connections kept for reuse, for each endpoint and worker; 0 opens one for every request.",
+        ),
+        Key::new(
+            "idle_timeout",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Default("\"30s\""),
+            "How long an idle connection is kept. It should be shorter than the upstream's own keep-alive time.",
+        ),
+    ],
+};
+
+pub(crate) static CONCURRENCY: Section = Section {
+    name: "concurrency",
+    path: "upstream.concurrency",
+    shape: Shape::One,
+    doc: "How many requests may be in flight to the upstream above. With a number as `limit`, no other key may be \
+          given.",
+    inner: &[],
+    not_yet: &[],
+    keys: &[
+        Key::new(
+            "limit",
+            Kind::AdaptiveOr { min: 1, max: LIMIT_MAX },
+            Default("\"adaptive\""),
+            "A number that you have measured, or one that follows the upstream.",
+        )
+        .zero("no request would ever be let through"),
+        Key::new(
+            "algorithm",
+            Kind::Choice { of: &["aimd"], not_yet: &["ebb", "gradient2", "vegas"] },
+            Default("\"aimd\""),
+            "How the adaptive limit moves: additive increase, multiplicative decrease.",
+        ),
+        Key::new(
+            "min",
+            Kind::Integer { min: 1, max: LIMIT_MAX },
+            Default("2"),
+            "The adaptive limit never falls below this.",
+        )
+        .zero("a limit of 0 lets nothing through, so nothing would ever raise it again"),
+        Key::new(
+            "max",
+            Kind::Integer { min: 1, max: LIMIT_MAX },
+            Default("1000"),
+            "The adaptive limit never rises above this.",
+        )
+        .zero("no request would ever be let through"),
+        Key::new(
+            "initial",
+            Kind::Integer { min: 1, max: LIMIT_MAX },
+            Means("20, or the nearest that `min` and `max` allow"),
+            "Where the adaptive limit starts.",
+        )
+        .zero("no request would ever be let through"),
+        Key::new(
+            "baseline",
+            Kind::Duration { min: Duration::from_micros(1), max: HOUR },
+            Means("answers count as slow after half the upstream's `timeout`"),
+            "How long an answer takes when the upstream is not busy.",
+        )
+        .zero("every answer would be slow"),
+        Key::new(
+            "tolerance",
+            Kind::Factor { above: 1.0, max: 100.0 },
+            Default("2.0"),
+            "An answer that takes longer than `tolerance` times `baseline` is slow, and lowers the limit.",
+        ),
+        Key::new(
+            "window",
+            Kind::Integer { min: 1, max: LIMIT_MAX },
+            Default("100"),
+            "So many healthy answers in a row raise the limit by one.",
+        )
+        .zero("the limit would rise without an answer"),
+        Key::new(
+            "cooldown",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Default("\"1s\""),
+            "The limit is lowered at most once in this time, so that one burst of slow answers counts once.",
+        )
+        .zero("one burst of slow answers would take the limit to its minimum"),
+    ],
+};
+
+pub(crate) static QUEUE: Section = Section {
+    name: "queue",
+    path: "upstream.queue",
+    shape: Shape::One,
+    doc: "How requests wait for the upstream above when the limit is reached.",
+    inner: &[],
+    not_yet: &[],
+    keys: &[
+        Key::new(
+            "wait",
+            Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(600) },
+            Default("\"500ms\""),
+            "The wait budget: nobody waits longer, and whoever would is refused on arrival. 0 only together with \
+             `capacity = 0`.",
+        ),
+        Key::new(
+            "capacity",
+            Kind::Integer { min: 0, max: QUEUE_CAPACITY_MAX },
+            Means("as many as can be served within `wait`, by the measured service time"),
+            "How many may wait; 0 means that a request is handed over at once or refused.",
+        ),
+    ],
+};
+
+pub(crate) static ROUTE: Section = Section {
+    name: "route",
+    path: "route",
+    shape: Shape::Many { max: ROUTES_MAX },
+    doc: "Which request goes where. The first route that matches wins; a request without a route gets 404. Without \
+          any route, everything goes to the only upstream.",
+    inner: &[],
+    not_yet: &["priority", "tenant"],
+    keys: &[
+        Key::new(
+            "path",
+            Kind::Text(Form::Path),
+            Required,
+            "This very path, or everything under one: `/x/*` covers `/x`, `/x/` and whatever lies below.",
+        ),
+        Key::new(
+            "methods",
+            Kind::List { of: Form::Method, min: 0, max: 32 },
+            Default("[]"),
+            "Which methods; none given means all.",
+        ),
+        Key::new(
+            "upstream",
+            Kind::Text(Form::Reference),
+            Means("the only upstream; required if there are several"),
+            "Where it goes.",
+        ),
+        Key::new(
+            "concurrency",
+            Kind::Integer { min: 1, max: LIMIT_MAX },
+            Means("no bound but the upstream's"),
+            "Bulkhead: at most so many of this route's requests wait or are in flight.",
+        )
+        .zero("every request of the route would be refused"),
+        Key::new(
+            "exempt",
+            Kind::Switch,
+            Default("false"),
+            "Never limited, never measured: for health checks.",
+        ),
+    ],
+};
+
+pub(crate) static RATE_LIMIT: Section = Section {
+    name: "rate_limit",
+    path: "rate_limit",
+    shape: Shape::Many { max: RATE_LIMITS_MAX },
+    doc: "How much each caller may send. Checked in the order of the file; the excess gets 429.",
+    inner: &[],
+    not_yet: &[],
+    keys: &[
+        Key::new(
+            "name",
+            Kind::Text(Form::Name),
+            Required,
+            "Its name in metrics, logs and answers; no other has it.",
+        ),
+        Key::new(
+            "key",
+            Kind::Text(Form::RateKey),
+            Required,
+            "Who is counted: each client address (IPv6 by /64), each value of a header, each route, or everybody \
+             together.",
+        ),
+        Key::new("rate", Kind::Rate, Required, "How often, in the long run."),
+        Key::new(
+            "burst",
+            Kind::Integer { min: 1, max: 1_000_000_000 },
+            Means("what `rate` lets through in a second, rounded up"),
+            "How many may come at once after a pause.",
+        )
+        .zero("every request would be refused"),
+        Key::new(
+            "max_keys",
+            Kind::Integer { min: 1, max: 10_000_000 },
+            Default("100_000"),
+            "How many callers are told apart at once; it bounds the memory.",
+        )
+        .zero("nobody could be counted"),
+        Key::new(
+            "paths",
+            Kind::List { of: Form::Path, min: 0, max: 256 },
+            Default("[]"),
+            "Which paths; none given means every route.",
+        ),
+    ],
+};

@@ -1,0 +1,163 @@
+//! The checked policy: what the rest of tidegate reads. Plain data; an invalid one is never handed out.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tidegate_engine::{LimitPolicy, QueuePolicy, Quota};
+
+/// Everything a policy file says, with every default filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// The gateway itself: addresses, bounds, timeouts, log.
+    pub server: Server,
+    /// The services protected. Never empty; names are unique.
+    pub upstreams: Vec<Upstream>,
+    /// Which request goes where; the first that matches wins. Never empty.
+    pub routes: Vec<Route>,
+    /// Rate limits, in the order they are checked. Names are unique.
+    pub rate_limits: Vec<RateLimit>,
+}
+
+/// `[server]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Where metrics, statistics and health are served; never limited.
+    pub admin: SocketAddr,
+    /// Event-loop threads; 0 means one for each core.
+    pub workers: u16,
+    /// Client connections open at once; the excess waits in the kernel's backlog.
+    pub max_connections: u32,
+    /// Upgraded connections (WebSocket) open at once.
+    pub max_upgrades: u32,
+    /// How long running requests may take to end after SIGTERM.
+    pub drain: Duration,
+    /// How long a client may take to send a request head.
+    pub header_timeout: Duration,
+    /// How long a connection without a request is kept.
+    pub idle_timeout: Duration,
+    /// How long a body may make no progress, in either direction, before its connection is closed.
+    pub body_timeout: Duration,
+    /// The largest request head, in bytes.
+    pub max_header_bytes: u32,
+    /// Peers whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The longest `Retry-After` ever sent.
+    pub retry_after_max: Duration,
+    /// Which requests are logged.
+    pub access_log: AccessLog,
+    /// Where the log goes; standard output when `None`.
+    pub access_log_file: Option<PathBuf>,
+}
+
+/// Which requests are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessLog {
+    /// None.
+    Off,
+    /// Those that did not get the upstream's answer, at most a hundred a second.
+    Refused,
+    /// Every one.
+    All,
+}
+
+/// `[[upstream]]`: one service, protected by one admission.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Upstream {
+    /// Its name in routes, metrics and logs.
+    pub name: String,
+    /// Where it listens. Never empty.
+    pub endpoints: Vec<Endpoint>,
+    /// Longest time from the dispatch to the response head; then 504.
+    pub timeout: Duration,
+    /// Longest time to open a connection; then 502.
+    pub connect_timeout: Duration,
+    /// Whether closing the connection stops the work. If not, a timed-out exchange keeps its slot.
+    pub cancels_work: bool,
+    /// Longest time that an abandoned exchange may keep its slot.
+    pub orphan_max: Duration,
+    /// Idle connections kept for reuse, for each endpoint and worker.
+    pub max_idle_connections: u32,
+    /// How long an idle connection is kept; shorter than the upstream's own keep-alive time.
+    pub idle_timeout: Duration,
+    /// `[upstream.concurrency]`
+    pub limit: LimitPolicy,
+    /// `[upstream.queue]`
+    pub queue: QueuePolicy,
+}
+
+/// Where an upstream listens: `http://host:port`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    /// A name to be looked up, or an address.
+    pub host: Host,
+    /// The port.
+    pub port: u16,
+}
+
+/// The host of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// An address.
+    Ip(IpAddr),
+    /// A name, looked up when a connection is opened.
+    Name(String),
+}
+
+/// `[[route]]`: which requests go to which upstream, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// Its label in metrics and logs: the pattern, with the methods in front if it names any.
+    pub label: String,
+    /// Which paths.
+    pub path: PathPattern,
+    /// Which methods, in upper case; empty means all.
+    pub methods: Vec<String>,
+    /// Index into [`Policy::upstreams`].
+    pub upstream: usize,
+    /// Bulkhead: at most so many of this route's requests wait or are in flight.
+    pub concurrency: Option<NonZeroU32>,
+    /// Never limited, never sampled: health checks.
+    pub exempt: bool,
+}
+
+/// A path, or everything under one. `/api/*` covers `/api`, `/api/` and whatever lies below; `/*` covers all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathPattern {
+    /// This very path.
+    Exact(String),
+    /// The path without its `/*`: `/api` for `/api/*`, empty for `/*`.
+    Under(String),
+}
+
+/// `[[rate_limit]]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateLimit {
+    /// Its name in metrics, logs and answers.
+    pub name: String,
+    /// Who is counted.
+    pub key: RateKey,
+    /// How often.
+    pub quota: Quota,
+    /// How many keys are told apart at once.
+    pub max_keys: NonZeroU32,
+    /// Which paths; empty means every route.
+    pub paths: Vec<PathPattern>,
+}
+
+/// Who a rate limit counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RateKey {
+    /// Each client address; IPv6 by /64.
+    ClientIp,
+    /// Each value of this header (lower case). Requests without it share one bucket.
+    Header(String),
+    /// Each route.
+    Route,
+    /// Everybody together.
+    Global,
+}

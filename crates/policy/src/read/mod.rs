@@ -1,0 +1,126 @@
+//! From text to a checked policy, in one pass that reports everything it finds.
+//!
+//! A wrong value is reported and then taken as left out, so that reading goes on. Nothing that was reported upon
+//! ever leaves: [`read`] hands out a policy only if there is no problem at all.
+
+mod concurrency;
+mod rate_limit;
+mod route;
+mod section;
+mod server;
+mod upstream;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::de::DeTable;
+
+use crate::keys;
+use crate::lint::lint;
+use crate::model::Policy;
+use crate::problem::{PolicyErrors, Raw, Report, Source};
+use crate::{Lint, Parsed};
+
+use section::{Found, Section};
+
+/// The largest policy file, in bytes.
+const FILE_MAX: usize = 1_048_576;
+
+pub(crate) fn read(source: Source) -> Result<Parsed, PolicyErrors> {
+    let source = Arc::new(source);
+    let mut report = Report::new(Arc::clone(&source));
+    let mut places = Places::default();
+    let policy = document(&source.text, &mut report, &mut places);
+    let policy = report.finish(policy)?;
+    let lints: Vec<Lint> = lint(&policy, &places, &source);
+    Ok(Parsed { policy, lints })
+}
+
+fn document(text: &str, report: &mut Report, places: &mut Places) -> Option<Policy> {
+    if text.len() > FILE_MAX {
+        let message = format!("the file has {} bytes; a policy has at most {FILE_MAX}", text.len());
+        report.push(Raw { span: None, subject: None, message, help: "is this the right file?".to_owned() });
+        return None;
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        syntax(text, &errors, report);
+        return None;
+    }
+    let found = Found { table: table.get_ref(), span: None };
+    let mut root = Section::open(&keys::ROOT, 0, Some(found), report, places);
+    let server = root.child(&keys::SERVER);
+    let upstreams = root.children(&keys::UPSTREAM);
+    let routes = root.children(&keys::ROUTE);
+    let rate_limits = root.children(&keys::RATE_LIMIT);
+    if upstreams.is_empty() && !root.has("upstream") {
+        root.missing(
+            "there is no upstream to protect",
+            "write [[upstream]] with a name and endpoints = [\"http://127.0.0.1:8103\"]",
+        );
+    }
+    root.close();
+
+    let server = server::read(server, report, places);
+    let names = upstream::Names::of(&upstreams);
+    let upstreams = upstream::read(&upstreams, report, places);
+    let routes = route::read(&routes, &names, report, places);
+    let rate_limits = rate_limit::read(&rate_limits, report, places);
+    Some(Policy { server, upstreams: upstreams?, routes: routes?, rate_limits: rate_limits? })
+}
+
+/// Only the first error of a line is reported: those behind it mostly follow from it.
+fn syntax(text: &str, errors: &[toml::de::Error], report: &mut Report) {
+    let mut told_up_to = 0;
+    for error in errors {
+        let span = error.span().map(|span| span.start.min(text.len())..span.end.min(text.len()));
+        if let Some(span) = &span {
+            if span.start < told_up_to {
+                continue;
+            }
+            let rest = &text.as_bytes()[span.start..];
+            let line = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+            told_up_to = span.start + line + 1;
+        }
+        let message = format!("this is not TOML: {}", error.message());
+        report.push(Raw { span, subject: None, message, help: String::new() });
+    }
+}
+
+/// Where the keys of a file stand, for what is noticed only when everything is read.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    keys: std::collections::HashMap<(&'static str, usize, &'static str), Range<usize>>,
+}
+
+impl Places {
+    /// The value of a key in the section of this number, if it was given.
+    pub(crate) fn of(
+        &self,
+        section: &keys::Section,
+        index: usize,
+        key: &'static str,
+    ) -> Option<Range<usize>> {
+        self.keys.get(&(section.path, index, key)).cloned()
+    }
+
+    /// The header of the section of this number.
+    pub(crate) fn header(&self, section: &keys::Section, index: usize) -> Option<Range<usize>> {
+        self.of(section, index, "")
+    }
+}
+
+/// Reports every name that an earlier section of the list already has.
+fn unique<'n>(names: impl Iterator<Item = (&'n str, Option<Range<usize>>)>, report: &mut Report) {
+    let mut seen = std::collections::HashSet::new();
+    for (name, span) in names {
+        if !seen.insert(name) {
+            report.push(Raw {
+                span,
+                subject: Some("name"),
+                message: format!("`{}` is taken by an earlier one", crate::values::show(name)),
+                help: "give each a name of its own".to_owned(),
+            });
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! `[[upstream]]` with its queue.
+
+use tidegate_engine::{Capacity, QueuePolicy};
+
+use super::section::{Found, Section, integer, switch, text};
+use super::{Places, concurrency, unique};
+use crate::keys::{CONCURRENCY, QUEUE, UPSTREAM};
+use crate::model::Upstream;
+use crate::problem::Report;
+use crate::values;
+
+/// The names that routes may refer to, as they stand in the file: right or wrong, so that one wrong name is one
+/// problem and not one for each route.
+#[derive(Debug)]
+pub(crate) struct Names<'d> {
+    names: Vec<Option<&'d str>>,
+}
+
+impl<'d> Names<'d> {
+    pub(crate) fn of(upstreams: &[Found<'d>]) -> Self {
+        let name = |found: &Found<'d>| found.table.get("name").and_then(|name| name.get_ref().as_str());
+        Self { names: upstreams.iter().map(name).collect() }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(crate) fn index(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| *known == Some(name))
+    }
+
+    /// Whether every upstream has a name: if not, a name that is not found may be the missing one.
+    pub(crate) fn are_complete(&self) -> bool {
+        !self.names.is_empty() && self.names.iter().all(Option::is_some)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'d str> {
+        self.names.iter().copied().flatten()
+    }
+}
+
+/// `None` after a problem was reported.
+pub(crate) fn read(
+    upstreams: &[Found<'_>],
+    report: &mut Report,
+    places: &mut Places,
+) -> Option<Vec<Upstream>> {
+    let list: Vec<Option<Upstream>> =
+        upstreams.iter().enumerate().map(|(index, found)| one(index, found, report, places)).collect();
+    let names = list.iter().enumerate().filter_map(|(index, upstream)| {
+        upstream.as_ref().map(|upstream| (upstream.name.as_str(), places.of(&UPSTREAM, index, "name")))
+    });
+    unique(names, report);
+    list.into_iter().collect()
+}
+
+fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places) -> Option<Upstream> {
+    let mut section = Section::open(&UPSTREAM, index, Some(found.clone()), report, places);
+    let name = section.required("name", |_, value| values::name(text(value)?));
+    let endpoints = section.list("endpoints", values::endpoint);
+    let timeout = section.duration("timeout");
+    let connect_timeout = section.duration("connect_timeout");
+    let cancels_work = section.value("cancels_work", switch);
+    let orphan_max = section.duration("orphan_max");
+    let max_idle_connections = section.value("max_idle_connections", integer);
+    let idle_timeout = section.duration("idle_timeout");
+    let concurrency = section.child(&CONCURRENCY);
+    let queue = section.child(&QUEUE);
+    section.close();
+    Some(Upstream {
+        limit: concurrency::read(index, concurrency, timeout, report, places),
+        queue: read_queue(index, queue, report, places),
+        name: name?,
+        endpoints,
+        timeout,
+        connect_timeout,
+        cancels_work,
+        orphan_max,
+        max_idle_connections,
+        idle_timeout,
+    })
+}
+
+fn read_queue(
+    index: usize,
+    found: Option<Found<'_>>,
+    report: &mut Report,
+    places: &mut Places,
+) -> QueuePolicy {
+    let mut section = Section::open(&QUEUE, index, found, report, places);
+    let wait = section.duration("wait");
+    let capacity = section.optional("capacity", integer).map_or(Capacity::Derived, Capacity::Fixed);
+    if wait.is_zero() && capacity != Capacity::Fixed(0) && section.is_sound() {
+        section.contradiction(
+            "wait",
+            "0 is not allowed with a queue: nobody in it would ever be served",
+            "give `capacity = 0` as well to refuse at once whatever finds no free slot",
+        );
+    }
+    section.close();
+    QueuePolicy { wait, capacity }
+}

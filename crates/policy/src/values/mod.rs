@@ -1,0 +1,167 @@
+//! The values of a policy: one string in, one typed value out, or what is wrong with it.
+//!
+//! Nothing here knows of keys, files or bounds that belong to one key; those are in [`keys`](crate::keys).
+
+mod time;
+pub(crate) use time::{Rate, duration, duration_text, duration_without_unit, rate, rate_without_unit};
+
+mod endpoint;
+pub(crate) use endpoint::endpoint;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+
+use crate::model::RateKey;
+
+/// What is wrong with a value, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) message: String,
+    /// Empty for none.
+    pub(crate) help: String,
+}
+
+impl Wrong {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { message: message.into(), help: help.into() }
+    }
+
+    /// For what is designed but not built: nobody may believe that it is in force.
+    pub(crate) fn not_yet(what: &str, help: impl Into<String>) -> Self {
+        Self::new(format!("{what} is not supported by this version of tidegate"), help)
+    }
+}
+
+pub(crate) fn name(text: &str) -> Result<String, Wrong> {
+    const HELP: &str = "a name has 1 to 64 of the characters a-z, 0-9, `_` and `-`";
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-';
+    if text.is_empty() {
+        Err(Wrong::new("a name cannot be empty", HELP))
+    } else if text.len() > 64 {
+        Err(Wrong::new("a name this long would not fit the metrics", HELP))
+    } else if let Some(odd) = text.chars().find(|c| !c.is_ascii() || !plain(*c as u8)) {
+        Err(Wrong::new(format!("{odd:?} cannot stand in a name"), HELP))
+    } else {
+        Ok(text.to_owned())
+    }
+}
+
+pub(crate) fn address(text: &str) -> Result<SocketAddr, Wrong> {
+    text.parse().map_err(|_| {
+        let help = match text.strip_prefix(':') {
+            Some(port) if port.parse::<u16>().is_ok() => {
+                format!("write \"0.0.0.0:{port}\" for every interface")
+            }
+            _ => "write an address and a port, such as \"127.0.0.1:8102\" or \"[::1]:8102\"".to_owned(),
+        };
+        Wrong::new("this is not an address with a port", help)
+    })
+}
+
+pub(crate) fn network(text: &str) -> Result<IpNet, Wrong> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(IpNet::from(address));
+    }
+    let network: IpNet = text.parse().map_err(|_| {
+        Wrong::new(
+            "this is neither an address nor a network",
+            "write \"10.0.0.7\", \"10.0.0.0/8\" or \"fd00::/8\"",
+        )
+    })?;
+    if network.addr() != network.network() {
+        return Err(Wrong::new(
+            "the address has bits beyond the prefix",
+            format!("write \"{}\" for the network, or the address alone", network.trunc()),
+        ));
+    }
+    Ok(network)
+}
+
+pub(crate) fn file_path(text: &str) -> Result<PathBuf, Wrong> {
+    if text.is_empty() || text.contains('\0') {
+        return Err(Wrong::new("this is not the path of a file", "leave the key out for standard output"));
+    }
+    Ok(PathBuf::from(text))
+}
+
+/// A method name, in upper case.
+pub(crate) fn method(text: &str) -> Result<String, Wrong> {
+    if is_token(text) && text.len() <= 32 {
+        return Ok(text.to_ascii_uppercase());
+    }
+    Err(Wrong::new(
+        "this is not the name of a method",
+        "write a method such as \"GET\"; leave `methods` out for all",
+    ))
+}
+
+pub(crate) fn rate_key(text: &str) -> Result<RateKey, Wrong> {
+    const KNOWN: [&str; 4] = ["client-ip", "route", "global", "header:"];
+    const HELP: &str = "write \"client-ip\", \"header:NAME\", \"route\" or \"global\"";
+    match text {
+        "client-ip" => Ok(RateKey::ClientIp),
+        "route" => Ok(RateKey::Route),
+        "global" => Ok(RateKey::Global),
+        "tenant" => {
+            Err(Wrong::not_yet("a limit for each tenant", "use \"header:NAME\" with the tenant's header"))
+        }
+        _ => match text.strip_prefix("header:") {
+            Some(name) if is_token(name) && name.len() <= 256 => {
+                Ok(RateKey::Header(name.to_ascii_lowercase()))
+            }
+            Some(_) => {
+                Err(Wrong::new("this is not the name of a header", "write it like \"header:x-api-key\""))
+            }
+            None => Err(Wrong::new(
+                format!("`{}` is nothing that can be counted", show(text)),
+                nearest(text, KNOWN)
+                    .map_or_else(|| HELP.to_owned(), |near| format!("did you mean \"{near}\"? {HELP}")),
+            )),
+        },
+    }
+}
+
+/// A token of RFC 9110: the names of methods and headers.
+fn is_token(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// The nearest of the known words, if one is near enough to have been meant.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > 64 {
+        return None;
+    }
+    let word = word.to_ascii_lowercase().replace('-', "_");
+    let distance = |candidate: &str| strsim::damerau_levenshtein(&word, &candidate.replace('-', "_"));
+    let (distance, candidate) = known
+        .into_iter()
+        .map(|candidate| (distance(candidate), candidate))
+        .min_by_key(|&(distance, _)| distance)?;
+    (distance <= (candidate.len().max(word.len()) / 3).max(1)).then_some(candidate)
+}
+
+/// A piece of the file for a message: short, and without anything that a terminal would obey.
+pub(crate) fn show(text: &str) -> String {
+    const LENGTH_MAX: usize = 60;
+    let mut shown: String = text.chars().take(LENGTH_MAX).flat_map(char::escape_debug).collect();
+    if text.chars().nth(LENGTH_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// A number as one would write it in the file: `10_000`.
+pub(crate) fn grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,499 @@
+//! What is taken, and what becomes of it.
+
+use expect_test::expect;
+use tidegate_policy::Policy;
+
+use crate::{FULL, UPSTREAM, accept};
+
+#[test]
+fn the_shortest_policy_has_every_default() {
+    accept(
+        UPSTREAM,
+        Policy::clone,
+        expect![[r#"
+        Policy {
+            server: Server {
+                listen: 127.0.0.1:8102,
+                admin: 127.0.0.1:8101,
+                workers: 0,
+                max_connections: 10000,
+                max_upgrades: 1000,
+                drain: 20s,
+                header_timeout: 10s,
+                idle_timeout: 75s,
+                body_timeout: 60s,
+                max_header_bytes: 65536,
+                trusted_proxies: [],
+                retry_after_max: 60s,
+                access_log: Refused,
+                access_log_file: None,
+            },
+            upstreams: [
+                Upstream {
+                    name: "orders",
+                    endpoints: [
+                        Endpoint {
+                            host: Ip(
+                                127.0.0.1,
+                            ),
+                            port: 8103,
+                        },
+                    ],
+                    timeout: 2s,
+                    connect_timeout: 1s,
+                    cancels_work: false,
+                    orphan_max: 60s,
+                    max_idle_connections: 256,
+                    idle_timeout: 30s,
+                    limit: Aimd(
+                        AimdPolicy {
+                            min: 2,
+                            max: 1000,
+                            initial: 20,
+                            slow: 1s,
+                            window: 100,
+                            cooldown: 1s,
+                        },
+                    ),
+                    queue: QueuePolicy {
+                        wait: 500ms,
+                        capacity: Derived,
+                    },
+                },
+            ],
+            routes: [
+                Route {
+                    label: "/*",
+                    path: Under(
+                        "",
+                    ),
+                    methods: [],
+                    upstream: 0,
+                    concurrency: None,
+                    exempt: false,
+                },
+            ],
+            rate_limits: [],
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn every_key_at_once() {
+    accept(
+        FULL,
+        Policy::clone,
+        expect![[r#"
+        Policy {
+            server: Server {
+                listen: 0.0.0.0:8080,
+                admin: 127.0.0.1:9090,
+                workers: 4,
+                max_connections: 20000,
+                max_upgrades: 500,
+                drain: 30s,
+                header_timeout: 5s,
+                idle_timeout: 60s,
+                body_timeout: 90s,
+                max_header_bytes: 16384,
+                trusted_proxies: [
+                    10.0.0.0/8,
+                    fd00::1/128,
+                ],
+                retry_after_max: 120s,
+                access_log: All,
+                access_log_file: Some(
+                    "/var/log/tidegate.log",
+                ),
+            },
+            upstreams: [
+                Upstream {
+                    name: "orders",
+                    endpoints: [
+                        Endpoint {
+                            host: Ip(
+                                127.0.0.1,
+                            ),
+                            port: 8103,
+                        },
+                        Endpoint {
+                            host: Ip(
+                                ::1,
+                            ),
+                            port: 8103,
+                        },
+                        Endpoint {
+                            host: Name(
+                                "orders.internal",
+                            ),
+                            port: 80,
+                        },
+                    ],
+                    timeout: 1.5s,
+                    connect_timeout: 250ms,
+                    cancels_work: false,
+                    orphan_max: 120s,
+                    max_idle_connections: 32,
+                    idle_timeout: 15s,
+                    limit: Aimd(
+                        AimdPolicy {
+                            min: 4,
+                            max: 200,
+                            initial: 10,
+                            slow: 75ms,
+                            window: 50,
+                            cooldown: 500ms,
+                        },
+                    ),
+                    queue: QueuePolicy {
+                        wait: 250ms,
+                        capacity: Fixed(
+                            64,
+                        ),
+                    },
+                },
+                Upstream {
+                    name: "search",
+                    endpoints: [
+                        Endpoint {
+                            host: Ip(
+                                127.0.0.1,
+                            ),
+                            port: 8104,
+                        },
+                    ],
+                    timeout: 2s,
+                    connect_timeout: 1s,
+                    cancels_work: true,
+                    orphan_max: 60s,
+                    max_idle_connections: 256,
+                    idle_timeout: 30s,
+                    limit: Fixed(
+                        4,
+                    ),
+                    queue: QueuePolicy {
+                        wait: 0ns,
+                        capacity: Fixed(
+                            0,
+                        ),
+                    },
+                },
+            ],
+            routes: [
+                Route {
+                    label: "GET,POST /checkout/*",
+                    path: Under(
+                        "/checkout",
+                    ),
+                    methods: [
+                        "GET",
+                        "POST",
+                    ],
+                    upstream: 0,
+                    concurrency: Some(
+                        40,
+                    ),
+                    exempt: false,
+                },
+                Route {
+                    label: "/healthz",
+                    path: Exact(
+                        "/healthz",
+                    ),
+                    methods: [],
+                    upstream: 0,
+                    concurrency: None,
+                    exempt: true,
+                },
+                Route {
+                    label: "/*",
+                    path: Under(
+                        "",
+                    ),
+                    methods: [],
+                    upstream: 1,
+                    concurrency: None,
+                    exempt: false,
+                },
+            ],
+            rate_limits: [
+                RateLimit {
+                    name: "per-client",
+                    key: ClientIp,
+                    quota: Quota {
+                        count: 10,
+                        period: 1s,
+                        burst: 20,
+                    },
+                    max_keys: 50000,
+                    paths: [
+                        Under(
+                            "/checkout",
+                        ),
+                    ],
+                },
+                RateLimit {
+                    name: "per-key",
+                    key: Header(
+                        "x-api-key",
+                    ),
+                    quota: Quota {
+                        count: 600,
+                        period: 60s,
+                        burst: 10,
+                    },
+                    max_keys: 100000,
+                    paths: [],
+                },
+            ],
+        }
+    "#]],
+    );
+}
+
+/// The example of the design, less what is not built yet.
+#[test]
+fn the_design_example_without_what_is_not_built() {
+    let text = crate::refused::DESIGN.replace("\"ebb\"", "\"aimd\"");
+    let text: Vec<&str> = text
+        .lines()
+        .filter(|line| {
+            ![
+                "[[priority]]",
+                "name = \"critical\"",
+                "name = \"default\"",
+                "name  = \"background\"",
+                "floor",
+                "priority",
+                "tenant",
+            ]
+            .iter()
+            .any(|later| line.starts_with(later))
+        })
+        .collect();
+    let text = text.join("\n").replace("[\"/api/*\"]", "[\"/checkout/*\"]");
+    accept(
+        &text,
+        |policy| (policy.routes.clone(), policy.rate_limits.clone()),
+        expect![[r#"
+        (
+            [
+                Route {
+                    label: "POST /checkout/*",
+                    path: Under(
+                        "/checkout",
+                    ),
+                    methods: [
+                        "POST",
+                    ],
+                    upstream: 0,
+                    concurrency: Some(
+                        40,
+                    ),
+                    exempt: false,
+                },
+                Route {
+                    label: "/healthz",
+                    path: Exact(
+                        "/healthz",
+                    ),
+                    methods: [],
+                    upstream: 0,
+                    concurrency: None,
+                    exempt: true,
+                },
+                Route {
+                    label: "/*",
+                    path: Under(
+                        "",
+                    ),
+                    methods: [],
+                    upstream: 0,
+                    concurrency: None,
+                    exempt: false,
+                },
+            ],
+            [
+                RateLimit {
+                    name: "per-client",
+                    key: ClientIp,
+                    quota: Quota {
+                        count: 10,
+                        period: 1s,
+                        burst: 20,
+                    },
+                    max_keys: 100000,
+                    paths: [
+                        Under(
+                            "/checkout",
+                        ),
+                    ],
+                },
+            ],
+        )
+    "#]],
+    );
+}
+
+#[test]
+fn windows_line_ends_and_a_byte_order_mark() {
+    let text = format!("\u{feff}{}", UPSTREAM.replace('\n', "\r\n"));
+    accept(
+        &text,
+        |policy| policy.upstreams[0].name.clone(),
+        expect![[r#"
+        "orders"
+    "#]],
+    );
+}
+
+#[test]
+fn durations() {
+    let durations = ["250us", "500ms", "1.5s", "2s", "1m", "0.5h", "1h", "0.000001s", "1.000000s"];
+    let timeouts: Vec<_> = durations
+        .map(|duration| {
+            let text = format!("{UPSTREAM}[upstream.queue]\nwait = \"{duration}\"\n");
+            Policy::parse(&text, "policy.toml").map(|parsed| parsed.policy.upstreams[0].queue.wait).ok()
+        })
+        .into();
+    expect!["[Some(250µs), Some(500ms), Some(1.5s), Some(2s), Some(60s), None, None, Some(1µs), Some(1s)]"]
+        .assert_eq(&format!("{timeouts:?}"));
+}
+
+#[test]
+fn rates_and_the_burst_that_follows() {
+    let rates = [
+        "10/s",
+        "10/sec",
+        "10/second",
+        "600/min",
+        "600/m",
+        "90/minute",
+        "100/h",
+        "100/hour",
+        "1/day",
+        "1/d",
+        "5/10s",
+        "1000000000/s",
+    ];
+    let quotas: Vec<String> = rates
+        .map(|rate| {
+            let text =
+                format!("{UPSTREAM}[[rate_limit]]\nname = \"x\"\nkey = \"global\"\nrate = \"{rate}\"\n");
+            let quota = Policy::parse(&text, "policy.toml").unwrap().policy.rate_limits[0].quota;
+            format!("{rate}: {} in {:?}, burst {}", quota.count(), quota.period(), quota.burst())
+        })
+        .into();
+    expect![[r#"
+        10/s: 10 in 1s, burst 10
+        10/sec: 10 in 1s, burst 10
+        10/second: 10 in 1s, burst 10
+        600/min: 600 in 60s, burst 10
+        600/m: 600 in 60s, burst 10
+        90/minute: 90 in 60s, burst 2
+        100/h: 100 in 3600s, burst 1
+        100/hour: 100 in 3600s, burst 1
+        1/day: 1 in 86400s, burst 1
+        1/d: 1 in 86400s, burst 1
+        5/10s: 5 in 10s, burst 1
+        1000000000/s: 1000000000 in 1s, burst 1000000000"#]]
+    .assert_eq(&quotas.join("\n"));
+}
+
+#[test]
+fn a_queue_of_zero_needs_no_wait() {
+    let text = format!("{UPSTREAM}[upstream.queue]\nwait = \"0s\"\ncapacity = 0\n");
+    accept(
+        &text,
+        |policy| policy.upstreams[0].queue,
+        expect![[r#"
+        QueuePolicy {
+            wait: 0ns,
+            capacity: Fixed(
+                0,
+            ),
+        }
+    "#]],
+    );
+}
+
+/// Left out, the start follows the range.
+#[test]
+fn the_initial_limit_is_clamped() {
+    for (range, initial) in [("max = 10", 10), ("min = 50", 50), ("", 20)] {
+        let text = format!("{UPSTREAM}[upstream.concurrency]\n{range}\n");
+        let policy = Policy::parse(&text, "policy.toml").unwrap().policy;
+        let tidegate_engine::LimitPolicy::Aimd(aimd) = &policy.upstreams[0].limit else { panic!("adaptive") };
+        assert_eq!(aimd.initial.get(), initial, "{range}");
+    }
+}
+
+#[test]
+fn endpoints() {
+    let text = "[[upstream]]\nname = \"x\"\nendpoints = [\"http://10.0.0.1:80\", \"http://[2001:db8::1]:8080/\", \
+                \"HTTP://Orders_1.internal\", \"http://localhost:65535\"]\n";
+    accept(
+        text,
+        |policy| policy.upstreams[0].endpoints.clone(),
+        expect![[r#"
+        [
+            Endpoint {
+                host: Ip(
+                    10.0.0.1,
+                ),
+                port: 80,
+            },
+            Endpoint {
+                host: Ip(
+                    2001:db8::1,
+                ),
+                port: 8080,
+            },
+            Endpoint {
+                host: Name(
+                    "orders_1.internal",
+                ),
+                port: 80,
+            },
+            Endpoint {
+                host: Name(
+                    "localhost",
+                ),
+                port: 65535,
+            },
+        ]
+    "#]],
+    );
+}
+
+#[test]
+fn patterns_match_and_cover() {
+    let pattern = |path: &str| {
+        let text = format!("{UPSTREAM}[[route]]\npath = \"{path}\"\n");
+        Policy::parse(&text, "policy.toml").unwrap().policy.routes[0].path.clone()
+    };
+    let (all, api, users, exact) =
+        (pattern("/*"), pattern("/api/*"), pattern("/api/users/*"), pattern("/api"));
+    assert_eq!([&all, &api, &exact].map(ToString::to_string), ["/*", "/api/*", "/api"]);
+    for path in ["/", "/x", "/api/x"] {
+        assert!(all.matches(path), "{path}");
+    }
+    for (path, matches) in
+        [("/api", true), ("/api/", true), ("/api/x/y", true), ("/apis", false), ("/", false)]
+    {
+        assert_eq!(api.matches(path), matches, "{path}");
+    }
+    assert!(all.covers(&api) && api.covers(&users) && api.covers(&exact) && exact.covers(&exact));
+    assert!(!api.covers(&all) && !exact.covers(&api) && !users.covers(&exact));
+    assert!(api.overlaps(&all) && users.overlaps(&api) && !users.overlaps(&exact));
+}
+
+/// Patterns in the one spelling that a normalised request path has.
+#[test]
+fn escapes_and_unusual_characters() {
+    for path in ["/caf%C3%A9", "/a;b=c/@x:y!$&'()+,=", "/x/", "/", "/-._~", "/%2F"] {
+        let text = format!("{UPSTREAM}[[route]]\npath = \"{path}\"\n");
+        assert!(Policy::parse(&text, "policy.toml").is_ok(), "{path}");
+    }
+}

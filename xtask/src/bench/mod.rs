@@ -1,0 +1,57 @@
+//! `cargo xtask bench`: numbers that compare, taken in one run.
+//!
+//! The machines that run this are shared and noisy, so an absolute number means little. What counts is the ratio to a
+//! peer that was measured in the same minutes.
+
+use anyhow::Result;
+use clap::Subcommand;
+
+mod configs;
+mod cpu;
+mod http;
+mod lab;
+mod memory;
+mod peers;
+mod process;
+mod proxy;
+mod report;
+mod rss;
+mod tidegate;
+mod upstream;
+mod wrk;
+
+use crate::workspace::{self, cargo};
+
+/// What `cargo xtask bench` takes.
+#[derive(clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// Time one admission decision, beside other limiters (cargo bench of the tower crate).
+    Decisions {
+        /// Passed on to the benchmark, after `--`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// CPU time for each proxied request and for each rejection: tidegate, nginx and HAProxy.
+    Proxy(proxy::Args),
+    /// Memory for each queued request and for each rate-limit key.
+    Memory(memory::Args),
+}
+
+/// Run the chosen benchmark.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    match &args.bench {
+        Bench::Decisions { args } => {
+            let mut command = cargo(["bench", "-p", "tidegate-tower", "--bench", "decisions", "--"]);
+            workspace::run(command.args(args))
+        }
+        Bench::Proxy(args) => proxy::run(args),
+        Bench::Memory(args) => memory::run(args),
+    }
+}

@@ -1,0 +1,99 @@
+//! Debian packages that tests and benchmarks call as programs, and how they are installed when missing.
+//!
+//! Crates are cargo's business and do not appear here. Nothing is installed that is there already, and nothing at all
+//! without being root: then the message says what to install.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::workspace;
+
+/// A program, the package that brings it, and what it is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    /// The name it is called by.
+    pub(crate) command: &'static str,
+    /// The Debian package.
+    pub(crate) package: &'static str,
+    /// Why it is needed, for the message.
+    pub(crate) purpose: &'static str,
+}
+
+/// What the tests call. This is the only list: add a line here and `cargo xtask test` installs it.
+pub(crate) const FOR_TESTS: &[Program] = &[
+    Program { command: "cc", package: "gcc", purpose: "the linker of every Rust program" },
+    UTIL_LINUX[0],
+    UTIL_LINUX[1],
+];
+
+/// The peers of `cargo xtask bench proxy`, its load generator and what pins a program to a core.
+pub(crate) const NGINX: Program = Program {
+    command: "nginx",
+    package: "nginx",
+    purpose: "the common upstream, and a peer to compare with",
+};
+/// See [`NGINX`].
+pub(crate) const HAPROXY: Program =
+    Program { command: "haproxy", package: "haproxy", purpose: "a peer to compare with" };
+/// See [`NGINX`].
+pub(crate) const WRK: Program = Program { command: "wrk", package: "wrk", purpose: "the load generator" };
+/// See [`NGINX`].
+pub(crate) const UTIL_LINUX: [Program; 2] = [
+    Program { command: "taskset", package: "util-linux", purpose: "pins a program to a core" },
+    Program { command: "setpriv", package: "util-linux", purpose: "ends a program when its parent dies" },
+];
+
+/// See to it that `program` is there, and say where. Installs its package when it is missing and we may.
+pub(crate) fn ensure(program: Program) -> Result<PathBuf> {
+    if let Some(path) = find(program.command) {
+        return Ok(path);
+    }
+    let Program { command, package, purpose } = program;
+    eprintln!("    {command} is missing ({purpose})");
+    if !rustix::process::geteuid().is_root() || find("apt-get").is_none() {
+        bail!(
+            "{command} is missing; install the Debian package {package}, as root: apt-get install {package}"
+        );
+    }
+    workspace::run(apt(&["update", "-qq"]).stdout(Stdio::null()))
+        .and_then(|()| {
+            workspace::run(
+                apt(&["install", "-y", "-qq", "--no-install-recommends", package]).stdout(Stdio::null()),
+            )
+        })
+        .with_context(|| format!("cannot install {package}"))?;
+    find(command).with_context(|| format!("{package} is installed but brought no {command}"))
+}
+
+/// Where a program lies, as `command -v` would say; the system folders are looked in even when PATH leaves them out.
+pub(crate) fn find(command: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|folder| folder.join(command))
+        .find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+fn apt(args: &[&str]) -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).args(args);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_is_there_and_only_that() {
+        assert!(find("sh").is_some());
+        assert_eq!(find("no-such-program-anywhere"), None);
+    }
+}
