@@ -244,8 +244,8 @@ mod tests {
             503 Service Unavailable
             content-type: application/problem+json
             proxy-status: tidegate; error=connection_limit_reached; details="queue_full"
-            retry-after: 2
             retry-after-ms: 1001
+            retry-after: 2
             {"reason":"queue_full","status":503,"title":"The service is at capacity and the queue is full","type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"}
         "#]]
         .assert_eq(&shown(false, Reason::QueueFull, Duration::from_millis(1001)));
@@ -260,8 +260,8 @@ mod tests {
             grpc-retry-pushback-ms: 1
             grpc-status: 8
             proxy-status: tidegate; error=http_request_error; status-code=429; details="rate_limited"
-            retry-after: 1
             retry-after-ms: 1
+            retry-after: 1
         "#]]
         .assert_eq(&shown(true, Reason::RateLimited, Duration::from_nanos(1)));
         assert!(shown(true, Reason::RetryBudget, Duration::ZERO).contains("grpc-retry-pushback-ms: -1"));
