@@ -10,9 +10,6 @@ use tidegate_policy::{Lint, Parsed, Policy, PolicyErrors, Problem, Style};
 use crate::args::CheckArgs;
 use crate::exit::Failure;
 
-/// The largest policy file that is read; the parser says so too, but should not be handed more.
-const FILE_MAX: u64 = 1024 * 1024;
-
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let text = read(&args.file)?;
     let parsed = Policy::parse(&text, &args.file.display().to_string());
@@ -61,8 +58,8 @@ fn read(path: &Path) -> Result<String, Failure> {
         |error: io::Error| Failure::policy(format_args!("cannot read {}: {error}", path.display()));
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    // One byte more than is allowed shows that there is more.
-    file.take(FILE_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+    // The parser refuses what is longer; one byte more shows it that there is more.
+    file.take(Policy::FILE_SIZE_MAX as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
     Ok(text)
 }
 
@@ -91,6 +88,7 @@ fn lint_json(lint: &Lint) -> Value {
 fn problem_json(level: &str, problem: &Problem) -> Value {
     json!({
         "level": level,
+        "flag": problem.flag(),
         "line": problem.line(),
         "column": problem.column(),
         "message": problem.message(),

@@ -61,19 +61,38 @@ fn needs_work(path: &[u8]) -> Result<bool, BadPath> {
             b'%' => work = true,
             b'/' | b'.' if before == b'/' => work = true,
             b'\\' | 0..=0x20 | 0x7f => return Err(BadPath::Character),
-            _ => {}
+            _ => work |= !stands_as_it_is(byte),
         }
         before = byte;
     }
     Ok(work)
 }
 
-/// Decodes escapes of unreserved characters (RFC 3986 section 6.2.2.2) and writes the others in upper case.
+/// Whether a path may have this character as it is (RFC 3986 section 3.3). All others are escaped, as rules have them.
+fn stands_as_it_is(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte)
+}
+
+fn push_escaped(out: &mut String, byte: u8) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    out.push('%');
+    out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+    out.push(char::from(DIGITS[usize::from(byte & 15)]));
+}
+
+fn push_raw(out: &mut String, text: &str) {
+    for byte in text.bytes() {
+        if stands_as_it_is(byte) { out.push(char::from(byte)) } else { push_escaped(out, byte) }
+    }
+}
+
+/// Decodes escapes of unreserved characters (RFC 3986 section 6.2.2.2), writes the others in upper case, and escapes
+/// what should have been.
 fn unescape(path: &str) -> Result<String, BadPath> {
     let mut out = String::with_capacity(path.len());
     let mut rest = path;
     while let Some((before, after)) = rest.split_once('%') {
-        out.push_str(before);
+        push_raw(&mut out, before);
         let digits = after.get(..2).ok_or(BadPath::Escape)?;
         if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(BadPath::Escape);
@@ -82,14 +101,11 @@ fn unescape(path: &str) -> Result<String, BadPath> {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
             b'\\' | 0..=0x1f | 0x7f => return Err(BadPath::Character),
-            _ => {
-                out.push('%');
-                out.push_str(&digits.to_ascii_uppercase());
-            }
+            _ => push_escaped(&mut out, byte),
         }
         rest = after.get(2..).unwrap_or_default();
     }
-    out.push_str(rest);
+    push_raw(&mut out, rest);
     Ok(out)
 }
 
@@ -139,7 +155,8 @@ mod tests {
         check("/api/.", "/api/");
         check("/api/x/..", "/api/");
         check("/a%2fb%3f", "/a%2Fb%3F");
-        check("/ümlaut", "/ümlaut");
+        check("/ümlaut", "/%C3%BCmlaut");
+        check("/{\"id\"}", "/%7B%22id%22%7D");
         check("/", "/");
         check("//", "/");
         check("/..a/...", "/..a/...");

@@ -57,6 +57,9 @@ pub struct Parsed {
 }
 
 impl Policy {
+    /// The largest policy file, in bytes. Whoever opens the file need not read further than one byte beyond.
+    pub const FILE_SIZE_MAX: usize = 1_048_576;
+
     /// Reads the text of a policy file. `file_name` is what problems call it.
     ///
     /// # Errors

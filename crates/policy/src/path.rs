@@ -95,10 +95,17 @@ fn check_characters(segment: &str) -> Result<(), Wrong> {
                 at += 3;
                 continue;
             }
-            '?' | '#' => {
+            // Paths are matched without the parameters of their segments, which some upstreams ignore when they route.
+            '?' | '#' | ';' => {
                 return Err(Wrong::new(
-                    format!("`{character}` ends a path, and what follows it is not matched"),
+                    format!("what follows `{character}` is not matched"),
                     format!("leave out what begins with `{character}`"),
+                ));
+            }
+            '\\' | '\0'..='\x1f' | '\x7f' => {
+                return Err(Wrong::new(
+                    format!("a request with {character:?} in its path is refused"),
+                    "leave it out",
                 ));
             }
             _ if is_plain(character) => {}
@@ -129,6 +136,9 @@ fn check_escape(digits: &[u8]) -> Result<(), Wrong> {
         ));
     };
     let character = char::from(value);
+    if character == '\\' || character.is_ascii_control() {
+        return Err(Wrong::new(format!("a request with `%{text}` in its path is refused"), "leave it out"));
+    }
     if is_unreserved(character) {
         return Err(Wrong::new(format!("`%{text}` never matches"), format!("write `{character}`")));
     }
@@ -139,9 +149,9 @@ fn check_escape(digits: &[u8]) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// `pchar` of RFC 3986 without the escapes.
+/// `pchar` of RFC 3986 without the escapes, and without the `;` of parameters.
 fn is_plain(character: char) -> bool {
-    is_unreserved(character) || "!$&'()+,;=:@".contains(character)
+    is_unreserved(character) || "!$&'()+,=:@".contains(character)
 }
 
 fn is_unreserved(character: char) -> bool {

@@ -114,8 +114,11 @@ fn quoted(text: &str) -> String {
 }
 
 fn number_or_quoted(text: &str) -> String {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return quoted(text);
+    }
     // TOML knows no leading zeros.
-    if number && (digits == "0" || !digits.starts_with('0')) { text.to_owned() } else { quoted(text) }
+    let significant = digits.trim_start_matches('0');
+    format!("{sign}{}", if significant.is_empty() { "0" } else { significant })
 }

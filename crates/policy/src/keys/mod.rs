@@ -150,7 +150,7 @@ impl Form {
             Self::Method => r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$",
             Self::Name | Self::Reference => r"^[a-z0-9_-]{1,64}$",
             Self::Network => r"^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
-            Self::Path => r"^/[^*?#]*\*?$",
+            Self::Path => r"^/[^*?#;]*\*?$",
             Self::RateKey => r"^(client-ip|route|global|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
         }
     }

@@ -42,10 +42,10 @@ pub(super) fn check(policy: &Policy, lints: &mut Lints<'_>) {
             LintCode::ShortDrain,
             at("drain"),
             format!(
-                "after {} requests to `{}` are cut off that may take {}",
-                duration_text(server.drain),
+                "requests to `{}` may take {}, and are cut off after {}",
                 longest.name,
-                duration_text(longest.timeout)
+                duration_text(longest.timeout),
+                duration_text(server.drain)
             ),
             format!("write \"{}\" or more", duration_text(longest.timeout)),
         );

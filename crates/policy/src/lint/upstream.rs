@@ -93,7 +93,7 @@ fn queue(index: usize, upstream: &Upstream, lints: &mut Lints<'_>) {
         lints.warn(
             LintCode::LongWait,
             at("wait"),
-            format!("few clients wait for {}; the others' places are kept for nobody", duration_text(wait)),
+            format!("few clients wait for {}: most have gone before they are served", duration_text(wait)),
             "write less than what your clients wait for, such as \"500ms\"",
         );
     }

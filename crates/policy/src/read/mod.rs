@@ -10,6 +10,7 @@ mod section;
 mod server;
 mod upstream;
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,12 +20,10 @@ use crate::keys;
 use crate::lint::lint;
 use crate::model::Policy;
 use crate::problem::{PolicyErrors, Raw, Report, Source};
+use crate::values::show;
 use crate::{Lint, Parsed};
 
 use section::{Found, Section};
-
-/// The largest policy file, in bytes.
-const FILE_MAX: usize = 1_048_576;
 
 pub(crate) fn read(source: Source) -> Result<Parsed, PolicyErrors> {
     let source = Arc::new(source);
@@ -37,13 +36,16 @@ pub(crate) fn read(source: Source) -> Result<Parsed, PolicyErrors> {
 }
 
 fn document(text: &str, report: &mut Report, places: &mut Places) -> Option<Policy> {
-    if text.len() > FILE_MAX {
-        let message = format!("the file has {} bytes; a policy has at most {FILE_MAX}", text.len());
+    if text.len() > Policy::FILE_SIZE_MAX {
+        let message =
+            format!("the file has {} bytes; a policy has at most {}", text.len(), Policy::FILE_SIZE_MAX);
         report.push(Raw { span: None, subject: None, message, help: "is this the right file?".to_owned() });
         return None;
     }
-    let (table, errors) = DeTable::parse_recoverable(text);
+    let (table, mut errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
+        // The parser reports in two passes.
+        errors.sort_by_key(|error| error.span().map(|span| span.start));
         syntax(text, &errors, report);
         return None;
     }
@@ -69,7 +71,8 @@ fn document(text: &str, report: &mut Report, places: &mut Places) -> Option<Poli
     Some(Policy { server, upstreams: upstreams?, routes: routes?, rate_limits: rate_limits? })
 }
 
-/// Only the first error of a line is reported: those behind it mostly follow from it.
+/// The errors come in the order of the file. Only the first of a line is reported: those behind it mostly follow
+/// from it.
 fn syntax(text: &str, errors: &[toml::de::Error], report: &mut Report) {
     let mut told_up_to = 0;
     for error in errors {
@@ -82,15 +85,18 @@ fn syntax(text: &str, errors: &[toml::de::Error], report: &mut Report) {
             let line = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
             told_up_to = span.start + line + 1;
         }
-        let message = format!("this is not TOML: {}", error.message());
-        report.push(Raw { span, subject: None, message, help: String::new() });
+        let (message, help) = match error.message() {
+            "duplicate key" => ("this is given twice".to_owned(), "keep one of the two"),
+            other => (format!("this is not TOML: {other}"), ""),
+        };
+        report.push(Raw { span, subject: None, message, help: help.to_owned() });
     }
 }
 
 /// Where the keys of a file stand, for what is noticed only when everything is read.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    keys: std::collections::HashMap<(&'static str, usize, &'static str), Range<usize>>,
+    keys: HashMap<(&'static str, usize, &'static str), Range<usize>>,
 }
 
 impl Places {
@@ -112,13 +118,13 @@ impl Places {
 
 /// Reports every name that an earlier section of the list already has.
 fn unique<'n>(names: impl Iterator<Item = (&'n str, Option<Range<usize>>)>, report: &mut Report) {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     for (name, span) in names {
         if !seen.insert(name) {
             report.push(Raw {
                 span,
                 subject: Some("name"),
-                message: format!("`{}` is taken by an earlier one", crate::values::show(name)),
+                message: format!("`{}` is taken by an earlier one", show(name)),
                 help: "give each a name of its own".to_owned(),
             });
         }

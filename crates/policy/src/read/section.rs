@@ -112,8 +112,7 @@ impl<'r, 'd> Section<'r, 'd> {
         let key = self.key(name);
         debug_assert_eq!(key.absent, Absent::Required, "`{name}` is required");
         if self.entry(name).is_none() {
-            let message = format!("`{name}` is missing in {}", self.section.header());
-            self.missing(message, key.doc);
+            self.missing_key(key);
         }
         self.given(key, &parse)
     }
@@ -138,7 +137,7 @@ impl<'r, 'd> Section<'r, 'd> {
         let Kind::List { of, min, max } = key.kind else { unreachable!("`{name}` is a list") };
         let Some((_, value)) = self.entry(name) else {
             if key.absent == Absent::Required {
-                self.missing(format!("`{name}` is missing in {}", self.section.header()), key.doc);
+                self.missing_key(key);
             }
             return Vec::new();
         };
@@ -215,6 +214,11 @@ impl<'r, 'd> Section<'r, 'd> {
     /// Reports what is not there, at the header.
     pub(crate) fn missing(&mut self, message: impl Into<String>, help: impl Into<String>) {
         self.push(self.header(), None, Wrong::new(message, help));
+    }
+
+    fn missing_key(&mut self, key: &Key) {
+        let message = format!("`{}` is missing in {}", key.name, self.section.header());
+        self.missing(message, format!("add `{}`. {}", key.name, key.doc));
     }
 
     fn header(&self) -> Option<Range<usize>> {

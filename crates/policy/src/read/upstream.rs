@@ -95,7 +95,7 @@ fn read_queue(
         section.contradiction(
             "wait",
             "0 is not allowed with a queue: nobody in it would ever be served",
-            "give `capacity = 0` as well to refuse at once whatever finds no free slot",
+            "give the queue a capacity of 0 as well, and whatever finds no free slot is refused at once",
         );
     }
     section.close();

@@ -20,8 +20,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Wrong> {
     if unit.is_empty() {
         return Err(duration_without_unit(number));
     }
+    if let Some(compact) = without_spaces(text) {
+        return Err(Wrong::new("no space stands in a duration", format!("write \"{compact}\"")));
+    }
     let Some(&(_, unit_nanos)) = DURATION_UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err(Wrong::new(format!("`{}` is not a unit of time", show(unit.trim())), HELP));
+        return Err(Wrong::new(format!("`{}` is not a unit of time", show(unit)), HELP));
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
@@ -88,10 +91,12 @@ impl Rate {
 pub(crate) fn rate(text: &str) -> Result<Rate, Wrong> {
     const HELP: &str =
         "a rate is a count, `/` and a period (s, min, h, day), such as \"10/s\", \"600/min\" or \"5/10s\"";
+    if let Some(compact) = without_spaces(text) {
+        return Err(Wrong::new("no space stands in a rate", format!("write \"{compact}\"")));
+    }
     let Some((count, period)) = text.split_once('/') else {
-        let number = text.trim();
-        if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(rate_without_unit(number));
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(rate_without_unit(text));
         }
         return Err(Wrong::new("this is not a rate", HELP));
     };
@@ -145,4 +150,9 @@ pub(crate) fn rate_without_unit(number: &str) -> Wrong {
 fn split_number(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text.split_at(end)
+}
+
+/// The text without its spaces, for a message, if it has any.
+fn without_spaces(text: &str) -> Option<String> {
+    text.contains(' ').then(|| show(&text.replace(' ', "")))
 }

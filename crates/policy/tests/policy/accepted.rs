@@ -492,8 +492,15 @@ fn patterns_match_and_cover() {
 /// Patterns in the one spelling that a normalised request path has.
 #[test]
 fn escapes_and_unusual_characters() {
-    for path in ["/caf%C3%A9", "/a;b=c/@x:y!$&'()+,=", "/x/", "/", "/-._~", "/%2F"] {
+    for path in ["/caf%C3%A9", "/a,b=c/@x:y!$&'()+,=", "/x/", "/", "/-._~", "/%2F"] {
         let text = format!("{UPSTREAM}[[route]]\npath = \"{path}\"\n");
         assert!(Policy::parse(&text, "policy.toml").is_ok(), "{path}");
     }
+}
+
+#[test]
+fn durations_of_a_command_line() {
+    assert_eq!(tidegate_policy::parse_duration("1.5s"), Ok(std::time::Duration::from_millis(1_500)));
+    expect!["a duration needs a unit: write \"5ms\" or \"5s\""]
+        .assert_eq(&tidegate_policy::parse_duration("5").unwrap_err());
 }

@@ -82,14 +82,14 @@ fn queues() {
     warn(
         &format!("{UPSTREAM}[upstream.queue]\nwait = \"11s\"\n"),
         expect![[r#"
-        warning[TG003]: `wait`: few clients wait for 11s; the others' places are kept for nobody
-         --> policy.toml:5:8
-          |
-        5 | wait = "11s"
-          |        ^^^^^
-          |
-          = help: write less than what your clients wait for, such as "500ms"
-    "#]],
+            warning[TG003]: `wait`: few clients wait for 11s: most have gone before they are served
+             --> policy.toml:5:8
+              |
+            5 | wait = "11s"
+              |        ^^^^^
+              |
+              = help: write less than what your clients wait for, such as "500ms"
+        "#]],
     );
 }
 
@@ -98,7 +98,7 @@ fn upstreams() {
     warn(
         &format!("{UPSTREAM}timeout = \"30s\"\norphan_max = \"10s\"\nconnect_timeout = \"30s\"\n"),
         expect![[r#"
-            warning[TG015]: `drain`: after 20s requests to `orders` are cut off that may take 30s
+            warning[TG015]: `drain`: requests to `orders` may take 30s, and are cut off after 20s
             --> policy.toml
              = help: write "30s" or more
 
@@ -184,48 +184,48 @@ fn servers() {
     warn(
         &format!("{server}{UPSTREAM}"),
         expect![[r#"
-        warning[TG007]: `admin`: :: can be reached from other machines, and asks for no password
-         --> policy.toml:2:9
-          |
-        2 | admin = "[::]:1"
-          |         ^^^^^^^^
-          |
-          = help: listen on 127.0.0.1, or see to it that only your own machines can connect
+            warning[TG007]: `admin`: :: can be reached from other machines, and asks for no password
+             --> policy.toml:2:9
+              |
+            2 | admin = "[::]:1"
+              |         ^^^^^^^^
+              |
+              = help: listen on 127.0.0.1, or see to it that only your own machines can connect
 
-        warning[TG006]: `trusted_proxies`: ::/0 is everybody: anybody can choose the address that they are counted by
-         --> policy.toml:3:19
-          |
-        3 | trusted_proxies = ["10.0.0.0/8", "::/0"]
-          |                   ^^^^^^^^^^^^^^^^^^^^^^
-          |
-          = help: name the networks of your own proxies
+            warning[TG006]: `trusted_proxies`: ::/0 is everybody: anybody can choose the address that they are counted by
+             --> policy.toml:3:19
+              |
+            3 | trusted_proxies = ["10.0.0.0/8", "::/0"]
+              |                   ^^^^^^^^^^^^^^^^^^^^^^
+              |
+              = help: name the networks of your own proxies
 
-        warning[TG014]: `access_log_file`: nothing is written to it with access_log = "off"
-         --> policy.toml:5:19
-          |
-        5 | access_log_file = "x"
-          |                   ^^^
-          |
-          = help: remove it, or write access_log = "refused"
+            warning[TG014]: `access_log_file`: nothing is written to it with access_log = "off"
+             --> policy.toml:5:19
+              |
+            5 | access_log_file = "x"
+              |                   ^^^
+              |
+              = help: remove it, or write access_log = "refused"
 
-        warning[TG015]: `drain`: after 1s requests to `orders` are cut off that may take 2s
-         --> policy.toml:6:9
-          |
-        6 | drain = "1s"
-          |         ^^^^
-          |
-          = help: write "2s" or more
-    "#]],
+            warning[TG015]: `drain`: requests to `orders` may take 2s, and are cut off after 1s
+             --> policy.toml:6:9
+              |
+            6 | drain = "1s"
+              |         ^^^^
+              |
+              = help: write "2s" or more
+        "#]],
     );
     warn(&format!("{UPSTREAM}[server]\nadmin = \"127.0.0.2:1\"\n"), expect![[""]]);
     // The drain was left out, so the section is named.
     warn(
         &format!("{UPSTREAM}timeout = \"30s\"\n"),
         expect![[r#"
-        warning[TG015]: `drain`: after 20s requests to `orders` are cut off that may take 30s
-        --> policy.toml
-         = help: write "30s" or more
-    "#]],
+            warning[TG015]: `drain`: requests to `orders` may take 30s, and are cut off after 20s
+            --> policy.toml
+             = help: write "30s" or more
+        "#]],
     );
 }
 

@@ -40,9 +40,8 @@ fn refuse(text: &str, expect: Expect) {
 fn refuse_briefly(texts: &[&str], expect: Expect) {
     let mut answers = String::new();
     for text in texts {
-        let errors = match Policy::parse(&format!("{UPSTREAM}{text}"), "policy.toml") {
-            Err(errors) => errors,
-            Ok(_) => panic!("accepted: {text}"),
+        let Err(errors) = Policy::parse(&format!("{UPSTREAM}{text}"), "policy.toml") else {
+            panic!("accepted: {text}")
         };
         let _ = writeln!(answers, "{}", text.trim().replace('\n', " / "));
         for problem in errors.problems() {

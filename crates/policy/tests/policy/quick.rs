@@ -85,58 +85,54 @@ fn wrong_flags_are_named() {
     check(
         &quick,
         expect![[r#"
-        error: --listen: this is not an address with a port
-         |
-         = help: write an address and a port, such as "127.0.0.1:8102" or "[::1]:8102"
+            error: --listen: this is not an address with a port
+             |
+             = help: write an address and a port, such as "127.0.0.1:8102" or "[::1]:8102"
 
-        error: --admin: this is not an address with a port
-         |
-         = help: write an address and a port, such as "127.0.0.1:8102" or "[::1]:8102"
+            error: --admin: this is not an address with a port
+             |
+             = help: write an address and a port, such as "127.0.0.1:8102" or "[::1]:8102"
 
-        error: --upstream: TLS to upstreams is not supported by this version of tidegate
-         |
-         = help: use http://, on a network that you trust
+            error: --upstream: TLS to upstreams is not supported by this version of tidegate
+             |
+             = help: use http://, on a network that you trust
 
-        error: --timeout: `s` is not a unit of time
-         |
-         = help: a duration is a number and a unit (us, ms, s, m, h), such as "500ms" or "1.5s"
+            error: --timeout: no space stands in a duration
+             |
+             = help: write "1s"
 
-        error: --limit: 0 is not allowed: no request would ever be let through
-         |
-         = help: it can be 1 to 1_000_000
+            error: --limit: 0 is not allowed: no request would ever be let through
+             |
+             = help: it can be 1 to 1_000_000
 
-        error: --wait: a duration needs a unit
-         |
-         = help: write "200ms" or "200s"
+            error: --wait: a duration needs a unit
+             |
+             = help: write "200ms" or "200s"
 
-        error: --queue: a whole number is needed, this is a string
+            error: --queue: `many` is not a whole number
 
-    "#]],
+        "#]],
     );
     let quick =
         QuickStart { limit: Some("007".to_owned()), queue: Some("-1".to_owned()), ..QuickStart::new("") };
     check(
         &quick,
         expect![[r#"
-        error: --upstream: the scheme is missing
-         |
-         = help: write "http://"
+            error: --upstream: the scheme is missing
+             |
+             = help: write "http://"
 
-        error: --limit: a number in quotes is a string
-         |
-         = help: write 007 without quotes
+            error: --queue: must be from 0 to 100_000
 
-        error: --queue: must be from 0 to 100_000
-
-    "#]],
+        "#]],
     );
     check(
         &QuickStart { wait: Some("0s".to_owned()), ..QuickStart::new("http://a") },
         expect![[r#"
-        error: --wait: 0 is not allowed with a queue: nobody in it would ever be served
-         |
-         = help: give `capacity = 0` as well to refuse at once whatever finds no free slot
+            error: --wait: 0 is not allowed with a queue: nobody in it would ever be served
+             |
+             = help: give the queue a capacity of 0 as well, and whatever finds no free slot is refused at once
 
-    "#]],
+        "#]],
     );
 }

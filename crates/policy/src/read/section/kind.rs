@@ -76,14 +76,8 @@ pub(crate) fn duration(key: &Key, value: &DeValue<'_>) -> Result<Duration, Wrong
     if duration.is_zero() && !min.is_zero() && !key.zero.is_empty() {
         return Err(Wrong::new(format!("0 is not allowed: {}", key.zero), within(key)));
     }
-    if duration < min {
-        return Err(Wrong::new(
-            format!("shorter than {}, the least that is allowed", duration_text(min)),
-            "",
-        ));
-    }
-    if duration > max {
-        return Err(Wrong::new(format!("longer than {}, the most that is allowed", duration_text(max)), ""));
+    if duration < min || duration > max {
+        return Err(Wrong::new(format!("must be from {} to {}", duration_text(min), duration_text(max)), ""));
     }
     Ok(duration)
 }
@@ -135,9 +129,7 @@ pub(crate) fn mismatch(needed: &str, value: &DeValue<'_>) -> Wrong {
         DeValue::Table(_) => "a table",
     };
     let help = match value {
-        DeValue::Integer(_) | DeValue::Boolean(_) if needed.starts_with("a string is") => {
-            "write it in quotes"
-        }
+        DeValue::Integer(_) if needed.starts_with("a string is") => "write it in quotes",
         DeValue::String(_) if needed.starts_with("a list of strings") => "write it in brackets: [\"…\"]",
         _ => "",
     };
@@ -155,6 +147,7 @@ fn not_whole(needed: &str, value: &DeValue<'_>) -> Wrong {
         DeValue::String(text) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
             wrong.help = format!("write {} without quotes", show(text));
         }
+        DeValue::String(text) => wrong.message = format!("`{}` is not a whole number", show(text)),
         _ => {}
     }
     wrong
