@@ -3,7 +3,6 @@
 //! hyper parses and writes HTTP; everything with a time limit is decided here, by one watchdog for each connection
 //! that looks when something could be overdue, so that a request costs no timer of its own.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,6 +18,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::gateway::Stage;
+use crate::head::Sender;
+use crate::live::Live;
 use crate::request;
 use crate::socket::{Socket, SocketIo, Waiting};
 use crate::worker::Worker;
@@ -38,6 +39,8 @@ pub(crate) struct Client {
     pub(crate) socket: Arc<Socket>,
     /// The peer of the socket, which may be a proxy.
     pub(crate) peer: SocketAddr,
+    /// The peer, in the words of the fields that tell the upstream.
+    pub(crate) sender: Sender,
     /// An answer went out before its request was read: the rest must be read, or the answer is lost.
     pub(crate) unread: AtomicBool,
     /// The place among the open connections.
@@ -45,6 +48,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Whether the peer is a proxy whose word about others is believed.
+    pub(crate) fn is_trusted(&self, live: &Live) -> bool {
+        let proxies = &live.policy.server.trusted_proxies;
+        !proxies.is_empty() && proxies.iter().any(|net| net.contains(&self.peer.ip().to_canonical()))
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.worker.shared.clock.now()
     }
@@ -60,13 +69,9 @@ pub(crate) async fn serve(
     let _ = stream.set_nodelay(true);
     let open = worker.shared.metrics.client_connections.open();
     let socket = Arc::new(Socket::new(stream, worker.shared.clock));
-    let client = Arc::new(Client {
-        worker,
-        socket: socket.clone(),
-        peer,
-        unread: AtomicBool::new(false),
-        _place: place,
-    });
+    let sender = Sender::new(peer.ip(), worker.shared.port);
+    let client =
+        Arc::new(Client { worker, socket, peer, sender, unread: AtomicBool::new(false), _place: place });
     if talk(client.clone()).await {
         linger(&client).await;
     }
@@ -80,8 +85,8 @@ async fn talk(client: Arc<Client>) -> bool {
     let builder = builder(shared.live().policy.server.max_header_bytes);
     let for_requests = client.clone();
     let service = service_fn(move |request| {
-        let client = for_requests.clone();
-        async move { Ok::<_, Infallible>(request::serve(client, request).await) }
+        // Boxed, because hyper would move it about, and it is not small.
+        Box::pin(request::serve(for_requests.clone(), request))
     });
     let mut stage = client.worker.stage.clone();
     let mut conversation =

@@ -3,18 +3,15 @@
 //! The order matters. Fields that the client lists in `Connection` are removed first and ours are set afterwards, so
 //! that a client cannot have them removed (CVE-2024-45410).
 
-use std::fmt::Write as _;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, HeaderName, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, HeaderName,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, HeaderValue, Version, request};
 
 use crate::client_addr::X_FORWARDED_FOR;
-use crate::connection::Client;
-use crate::live::Live;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -22,82 +19,147 @@ const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
 
-/// Who sent a request, for the fields that tell the upstream.
+/// Who sent a request, in the words of the fields that tell the upstream. Made once for each connection.
 pub(crate) struct Sender {
-    pub(crate) peer: SocketAddr,
-    /// The peer is a trusted proxy: what it says about those before it is passed on.
-    pub(crate) trusted: bool,
+    /// For `X-Forwarded-For`.
+    address: HeaderValue,
+    /// For `Forwarded`. The host is not in it: it is passed on unchanged in its own field.
+    forwarded: HeaderValue,
     /// The port that the client connected to.
-    pub(crate) port: u16,
+    port: HeaderValue,
 }
 
 impl Sender {
-    pub(crate) fn of(client: &Client, live: &Live) -> Self {
-        let address = client.peer.ip().to_canonical();
-        let trusted = live.policy.server.trusted_proxies.iter().any(|net| net.contains(&address));
-        Self { peer: client.peer, trusted, port: client.worker.shared.port }
+    pub(crate) fn new(peer: IpAddr, port: u16) -> Self {
+        let peer = peer.to_canonical();
+        let forwarded = match peer {
+            IpAddr::V4(address) => format!("for={address};proto=http"),
+            // RFC 7239 section 6: an IPv6 address is bracketed, and with its colons it has to be quoted.
+            IpAddr::V6(address) => format!("for=\"[{address}]\";proto=http"),
+        };
+        let value = |text: String| HeaderValue::try_from(text).expect("addresses are plain ASCII");
+        Self { address: value(peer.to_string()), forwarded: value(forwarded), port: HeaderValue::from(port) }
     }
 }
 
-/// Makes a client's request head into the one that the upstream gets. `upgrade` is the protocol to switch to, if that
-/// is what the request is for.
-pub(crate) fn for_upstream(head: &mut request::Parts, sender: &Sender, upgrade: Option<HeaderValue>) {
-    let trailers = asks_for_trailers(&head.headers);
-    remove_hop_by_hop(&mut head.headers);
+/// Makes a client's request head into the one that the upstream gets. What a `trusted` peer, a proxy, says about those
+/// before it is passed on. `upgrade` is the protocol to switch to, if that is what the request is for.
+pub(crate) fn for_upstream(
+    head: &mut request::Parts,
+    sender: &Sender,
+    trusted: bool,
+    upgrade: Option<HeaderValue>,
+) {
+    let headers = &mut head.headers;
+    let found = Found::in_headers(headers);
+    let trailers = found.hop_by_hop && asks_for_trailers(headers);
+    // Room for what is added here, so that the map grows once.
+    headers.reserve(8);
+    remove_hop_by_hop(headers, found);
     if trailers {
-        head.headers.insert(TE, HeaderValue::from_static("trailers"));
+        headers.insert(TE, HeaderValue::from_static("trailers"));
     }
-    // We have answered the expectation ourselves by the time the body is read (RFC 9110 section 10.1.1).
-    head.headers.remove(EXPECT);
+    if found.expect {
+        // We have answered the expectation ourselves by the time the body is read (RFC 9110 section 10.1.1).
+        headers.remove(EXPECT);
+    }
     if let Some(protocol) = upgrade {
-        head.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-        head.headers.insert(UPGRADE, protocol);
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(UPGRADE, protocol);
     }
-    set_host(head);
-    join_cookies(&mut head.headers);
-    set_forwarded(&mut head.headers, sender);
+    if found.forwarded && !trusted {
+        // Claims of somebody we have no reason to believe.
+        for name in [&X_FORWARDED_FOR, &X_FORWARDED_PROTO, &X_FORWARDED_HOST, &X_FORWARDED_PORT, &FORWARDED] {
+            headers.remove(name);
+        }
+    }
     let via = match head.version {
         Version::HTTP_2 => "2 tidegate",
         Version::HTTP_10 => "1.0 tidegate",
         _ => "1.1 tidegate",
     };
-    head.headers.append(VIA, HeaderValue::from_static(via));
+    headers.append(VIA, HeaderValue::from_static(via));
+    if head.version == Version::HTTP_2 {
+        join_cookies(headers);
+    }
+    set_host(head);
+    set_forwarded(&mut head.headers, sender, found.forwarded && trusted);
     head.version = Version::HTTP_11;
 }
 
 /// Makes the upstream's response head into the one that the client gets.
 pub(crate) fn for_client(headers: &mut HeaderMap) {
-    remove_hop_by_hop(headers);
+    let found = Found::in_headers(headers);
+    remove_hop_by_hop(headers, found);
 }
 
-/// RFC 9110 section 7.6.1. Framing fields stay where hyper needs them: it derives the message's length from what it
-/// parsed, not from what is listed here.
-fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    if headers.contains_key(CONNECTION) {
+/// Which fields that need work are there, found in one pass: most heads have none, and looking for each by its name
+/// would hash a dozen names for nothing.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    connection: bool,
+    hop_by_hop: bool,
+    forwarded: bool,
+    expect: bool,
+}
+
+impl Found {
+    fn in_headers(headers: &HeaderMap) -> Self {
+        let mut found = Self::default();
+        for name in headers.keys() {
+            match name.as_str() {
+                "connection" => found.connection = true,
+                "te"
+                | "transfer-encoding"
+                | "upgrade"
+                | "keep-alive"
+                | "proxy-connection"
+                | "proxy-authenticate"
+                | "proxy-authorization" => found.hop_by_hop = true,
+                "forwarded" | "x-forwarded-for" | "x-forwarded-proto" | "x-forwarded-host"
+                | "x-forwarded-port" => {
+                    found.forwarded = true;
+                }
+                "expect" => found.expect = true,
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// RFC 9110 section 7.6.1. hyper derives a message's length from what it parsed, not from what is left here.
+fn remove_hop_by_hop(headers: &mut HeaderMap, found: Found) {
+    if found.connection {
         let listed: Vec<HeaderName> = headers
             .get_all(CONNECTION)
             .iter()
             .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(','))
-            .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+            .map(str::trim)
+            .filter(|name| !name.eq_ignore_ascii_case("close") && !name.eq_ignore_ascii_case("keep-alive"))
+            .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
             // End-to-end fields that somebody lists to be rid of them stay.
-            .filter(|name| !matches!(*name, HOST | CONTENT_LENGTH | http::header::AUTHORIZATION))
+            .filter(|name| ![HOST, CONTENT_LENGTH, AUTHORIZATION].contains(name))
             .collect();
         for name in listed {
             headers.remove(name);
         }
         headers.remove(CONNECTION);
     }
-    for name in [
-        &KEEP_ALIVE,
-        &PROXY_CONNECTION,
-        &TE,
-        &TRANSFER_ENCODING,
-        &UPGRADE,
-        &PROXY_AUTHENTICATE,
-        &PROXY_AUTHORIZATION,
-    ] {
-        headers.remove(name);
+    if found.hop_by_hop {
+        let names = [
+            TE,
+            TRANSFER_ENCODING,
+            UPGRADE,
+            KEEP_ALIVE,
+            PROXY_CONNECTION,
+            PROXY_AUTHENTICATE,
+            PROXY_AUTHORIZATION,
+        ];
+        for name in names {
+            headers.remove(name);
+        }
     }
 }
 
@@ -130,57 +192,29 @@ fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-fn set_forwarded(headers: &mut HeaderMap, sender: &Sender) {
-    let peer = sender.peer.ip().to_canonical();
-    if !sender.trusted {
-        // Claims of somebody we have no reason to believe.
-        for name in [&X_FORWARDED_FOR, &X_FORWARDED_PROTO, &X_FORWARDED_HOST, &X_FORWARDED_PORT, &FORWARDED] {
-            headers.remove(name);
-        }
+/// Says who the client is; `after_others`, if a trusted proxy has said who was before it.
+fn set_forwarded(headers: &mut HeaderMap, sender: &Sender, after_others: bool) {
+    if after_others {
+        append_to_list(headers, X_FORWARDED_FOR, &sender.address);
+        append_to_list(headers, FORWARDED, &sender.forwarded);
+    } else {
+        headers.insert(X_FORWARDED_FOR, sender.address.clone());
+        headers.insert(FORWARDED, sender.forwarded.clone());
     }
-    let mut text = String::with_capacity(64);
-    append_to_list(headers, X_FORWARDED_FOR, &mut text, |text| write!(text, "{peer}"));
-    if !headers.contains_key(X_FORWARDED_PROTO) {
-        headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static("http"));
+    headers.entry(X_FORWARDED_PROTO).or_insert_with(|| HeaderValue::from_static("http"));
+    headers.entry(X_FORWARDED_PORT).or_insert_with(|| sender.port.clone());
+    if let Some(host) = headers.get(HOST).cloned() {
+        headers.entry(X_FORWARDED_HOST).or_insert(host);
     }
-    let host = headers.get(HOST).cloned();
-    if let Some(host) = &host
-        && !headers.contains_key(X_FORWARDED_HOST)
-    {
-        headers.insert(X_FORWARDED_HOST, host.clone());
-    }
-    if !headers.contains_key(X_FORWARDED_PORT) {
-        headers.insert(X_FORWARDED_PORT, HeaderValue::from(sender.port));
-    }
-    append_to_list(headers, FORWARDED, &mut text, |text| {
-        // RFC 7239 section 6: an IPv6 address is bracketed, and with its colons it has to be quoted.
-        match peer {
-            IpAddr::V4(address) => write!(text, "for={address}")?,
-            IpAddr::V6(address) => write!(text, "for=\"[{address}]\"")?,
-        }
-        match host.as_ref().and_then(|host| host.to_str().ok()) {
-            Some(host) if !host.contains(['"', '\\']) => write!(text, ";host=\"{host}\";proto=http"),
-            _ => write!(text, ";proto=http"),
-        }
-    });
 }
 
 /// Appends an element to a list field, on the one line it then has.
-fn append_to_list(
-    headers: &mut HeaderMap,
-    name: HeaderName,
-    text: &mut String,
-    element: impl FnOnce(&mut String) -> std::fmt::Result,
-) {
-    text.clear();
-    for value in headers.get_all(&name).iter().filter_map(|value| value.to_str().ok()) {
-        text.push_str(value);
-        text.push_str(", ");
-    }
-    if element(text).is_ok()
-        && let Ok(value) = HeaderValue::from_str(text)
-    {
-        headers.insert(name, value);
+fn append_to_list(headers: &mut HeaderMap, name: HeaderName, element: &HeaderValue) {
+    let lines = headers.get_all(&name);
+    let joined =
+        lines.iter().chain([element]).map(HeaderValue::as_bytes).collect::<Vec<_>>().join(&b", "[..]);
+    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
+        headers.insert(name, joined);
     }
 }
 
@@ -191,8 +225,8 @@ mod tests {
 
     fn forward(request: request::Builder, trusted: bool) -> Vec<String> {
         let (mut head, ()) = request.body(()).unwrap().into_parts();
-        let sender = Sender { peer: "9.9.9.9:1234".parse().unwrap(), trusted, port: 8102 };
-        for_upstream(&mut head, &sender, None);
+        let sender = Sender::new("9.9.9.9".parse().unwrap(), 8102);
+        for_upstream(&mut head, &sender, trusted, None);
         head.headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
     }
 

@@ -9,6 +9,7 @@
 //! the work is dropped, and with it a place in the queue is given up, and an exchange under way ends as a
 //! [`Flight`] ends.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use http::{Request, Response, request};
@@ -21,7 +22,7 @@ use crate::body::Body;
 use crate::client_addr::client_address;
 use crate::connection::Client;
 use crate::gateway::Stage;
-use crate::head::{self, Sender};
+use crate::head;
 use crate::live::Live;
 use crate::rate::{self, Asking};
 use crate::record::Record;
@@ -31,7 +32,10 @@ use crate::upgrade::Upgrade;
 use crate::upstream::{self, Flight, RequestBody, Slot};
 
 /// Serves one request of this client.
-pub(crate) async fn serve(client: Arc<Client>, request: Request<Incoming>) -> Response<Body> {
+pub(crate) async fn serve(
+    client: Arc<Client>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
     let live = client.worker.shared.live();
     let mut record = Record::begin(&client, &live, &request);
     let manner = Manner::of(&request);
@@ -43,10 +47,10 @@ pub(crate) async fn serve(client: Arc<Client>, request: Request<Incoming>) -> Re
         answer = answer(&client, &live, &mut record, head, &mut body) => answer,
         () = client.socket.left() => Err(Refusal::from(Reason::ClientLeft)),
     };
-    match answer {
+    Ok(match answer {
         Ok(response) => response.map(|body| Body::answer(body, record)),
         Err(refusal) => reply::refuse(&client, record, manner, refusal, body).await,
-    }
+    })
 }
 
 async fn answer(
@@ -62,7 +66,8 @@ async fn answer(
     let slot = slot(client, live, record, index, &head).await?;
     let upgrade = Upgrade::asked_for(client, &mut head)?;
 
-    head::for_upstream(&mut head, &Sender::of(client, live), upgrade.as_ref().map(Upgrade::protocol));
+    let protocol = upgrade.as_ref().map(Upgrade::protocol);
+    head::for_upstream(&mut head, &client.sender, client.is_trusted(live), protocol);
     head.uri = route::origin_form(&head.uri);
     let body = RequestBody::new(body.take(), client.worker.shared.clock);
     let upstream = &live.upstreams[live.policy.routes[index].upstream];

@@ -1,32 +1,42 @@
-//! One connection to an endpoint. Dropping it closes it at once, whatever is under way on it.
+//! One connection to an endpoint.
+//!
+//! It has no task of its own. Whoever uses it drives it, in the task of the request itself, so an exchange costs no
+//! switch between tasks; a kept connection is driven by nobody, and looked at when it is taken out again. Since the
+//! one who uses it also owns it, dropping it closes it at once, whatever is under way.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Request, Response};
+use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http1};
+use hyper::client::conn::TrySendError;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
 use super::upload::RequestBody;
 use crate::metrics::{Open, OpenConnections};
 
-/// The answer to come. Boxed, because it must be able to outlive the request that waits for it.
+/// The answer to come.
 pub(super) type Answering =
     Pin<Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<RequestBody>>>> + Send>>;
+
+type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 /// The largest response head, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) struct Connection {
-    sender: http1::SendRequest<RequestBody>,
-    /// `None` once the connection belongs to somebody else.
-    task: Option<AbortHandle>,
-    /// It has carried an exchange before, so it may die just as we send.
+    sender: SendRequest<RequestBody>,
+    /// `None` once it has ended.
+    driver: Option<Driver>,
+    /// It has carried an exchange before, so it may have died meanwhile.
     pub(super) reused: bool,
     _open: Open,
 }
@@ -42,7 +52,7 @@ pub(super) enum ConnectError {
 impl Connection {
     pub(super) async fn open(
         endpoint: &Endpoint,
-        within: std::time::Duration,
+        within: Duration,
         connections: &OpenConnections,
     ) -> Result<Self, ConnectError> {
         let open = connections.open();
@@ -54,37 +64,66 @@ impl Connection {
         let handshake =
             http1::Builder::new().max_buf_size(HEAD_BYTES_MAX).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(|_| ConnectError::Unreachable)?;
-        let task = tokio::spawn(async move {
-            // An error ends the exchange on it, which is where it is told.
-            let _ = connection.with_upgrades().await;
-        });
-        Ok(Self { sender, task: Some(task.abort_handle()), reused: false, _open: open })
+        let driver: Driver = Box::pin(connection.with_upgrades());
+        Ok(Self { sender, driver: Some(driver), reused: false, _open: open })
     }
 
     pub(super) fn send(&mut self, request: Request<RequestBody>) -> Answering {
         Box::pin(self.sender.try_send_request(request))
     }
 
-    /// Whether it is still open, as far as anybody knows.
-    pub(super) fn is_open(&self) -> bool {
-        !self.sender.is_closed()
+    /// Drives the exchange until the head of the answer is there.
+    pub(super) fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+        answering: &mut Answering,
+    ) -> Poll<Result<Response<Incoming>, TrySendError<Request<RequestBody>>>> {
+        self.drive(cx);
+        // Only driving makes the answer come, so there is nobody else to be woken by.
+        answering.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Waits until it can carry the next exchange; it can, unless it has just been given back or has died.
-    pub(super) async fn ready(&mut self) -> bool {
-        self.sender.is_ready() || self.sender.ready().await.is_ok()
+    /// Drives the exchange until there is more of the body.
+    pub(super) fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        body: &mut Incoming,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        // Asking for more is what makes hyper read on, so it is driven once before and once after.
+        for _ in 0..2 {
+            self.drive(cx);
+            let frame = Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop()));
+            if frame.is_ready() {
+                return frame;
+            }
+        }
+        Poll::Pending
     }
 
-    /// Leaves the connection to whoever took it over by an upgrade.
+    /// Whether it can carry an exchange now. A connection that was given back an instant ago, or whose other end has
+    /// closed it since, shows so here.
+    pub(super) fn is_ready(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        self.driver.is_some() && self.sender.is_ready()
+    }
+
+    /// Leaves the connection to whoever has taken it over by an upgrade, once hyper has let go of it.
     pub(super) fn release(mut self) {
-        self.task = None;
+        tokio::spawn(async move {
+            poll_fn(|cx| {
+                self.drive(cx);
+                if self.driver.is_none() { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+        });
     }
-}
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        // How it ended is told by the exchange on it.
+        if let Some(driver) = &mut self.driver
+            && driver.as_mut().poll(cx).is_ready()
+        {
+            self.driver = None;
         }
     }
 }

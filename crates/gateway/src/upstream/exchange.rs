@@ -1,5 +1,6 @@
 //! Sends a request and waits for the head of its answer.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
@@ -66,10 +67,8 @@ async fn connect(
     endpoint: &Endpoint,
     fresh: bool,
 ) -> Result<Connection, ConnectError> {
-    while !fresh && let Some(mut kept) = worker.pool.take(endpoint.id) {
-        if kept.ready().await {
-            return Ok(kept);
-        }
+    if !fresh && let Some(kept) = worker.pool.take(endpoint.id) {
+        return Ok(kept);
     }
     Connection::open(endpoint, upstream.policy.connect_timeout, &worker.shared.metrics.upstream_connections)
         .await
@@ -86,10 +85,9 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
     let clock = worker.shared.clock;
     loop {
         let overdue = clock.instant(flight.overdue());
-        let Some(answering) = flight.answering() else { return Err(Failed::For(Reason::UpstreamReset)) };
         let answer = tokio::select! {
             biased;
-            answer = answering.as_mut() => answer,
+            answer = poll_fn(|cx| flight.poll_head(cx)) => answer,
             () = sleep_until(overdue) => {
                 // More of the request may have come in the meantime.
                 if flight.overdue() > clock.now() {

@@ -6,13 +6,16 @@
 //! it has ended. Dropping a flight, which is what happens when a client leaves, orphans it, or breaks it if the
 //! upstream is known to stop its work when the connection closes.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
 use tidegate_engine::{Outcome, Timestamp};
 use tidegate_tower::{Admitted, Orphan};
 use tokio::runtime::Handle;
@@ -20,7 +23,7 @@ use tokio::time::timeout;
 
 use super::connection::{Answering, Connection};
 use super::endpoint::InFlight;
-use super::upload::Upload;
+use super::upload::{RequestBody, Upload};
 use super::{ExemptPlace, Upstream};
 use crate::worker::Worker;
 
@@ -65,6 +68,9 @@ struct Wire {
     rest: Rest,
 }
 
+/// The head of an answer, or the request if it never left.
+type HeadOrBack = Result<Response<Incoming>, TrySendError<Request<RequestBody>>>;
+
 /// What is still to come.
 enum Rest {
     Head(Answering),
@@ -97,11 +103,11 @@ impl Flight {
         }
     }
 
-    /// The answer to come; `None` when nothing is on its way.
-    pub(super) fn answering(&mut self) -> Option<&mut Answering> {
-        match &mut self.inner.as_mut()?.wire.as_mut()?.rest {
-            Rest::Head(answering) => Some(answering),
-            Rest::Body(_) => None,
+    /// Drives the exchange until the head of the answer is there. Nothing on the wire is never ready.
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<HeadOrBack> {
+        match self.inner.as_mut().and_then(|inner| inner.wire.as_mut()) {
+            Some(Wire { connection, rest: Rest::Head(answering), .. }) => connection.poll_head(cx, answering),
+            _ => Poll::Pending,
         }
     }
 
@@ -150,13 +156,6 @@ impl Flight {
 
     pub(crate) fn began(&self) -> Timestamp {
         self.inner.as_ref().map_or(Timestamp::ZERO, |inner| inner.began)
-    }
-
-    fn body(&mut self) -> Option<&mut Incoming> {
-        match &mut self.inner.as_mut()?.wire.as_mut()?.rest {
-            Rest::Body(body) => Some(body),
-            Rest::Head(_) => None,
-        }
     }
 
     fn finish(&mut self) {
@@ -211,34 +210,37 @@ async fn see_out(
     began: Timestamp,
     mut wire: Wire,
 ) {
-    let ended = timeout(upstream.policy.orphan_max, async {
-        loop {
-            wire.rest = match &mut wire.rest {
-                Rest::Head(answering) => Rest::Body(answering.as_mut().await.ok()?.into_body()),
-                Rest::Body(body) => {
-                    match std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
-                        None => return Some(()),
-                        Some(frame) => {
-                            frame.ok()?;
-                            continue;
-                        }
-                    }
-                }
-            };
-        }
-    });
-    let ended = matches!(ended.await, Ok(Some(())));
+    let ended = timeout(upstream.policy.orphan_max, poll_fn(|cx| wire.poll_to_the_end(cx))).await;
     upstream.stats.wasted.add_duration(worker.shared.clock.now().since(began));
-    if ended {
+    if matches!(ended, Ok(Ok(()))) {
         orphan.ended();
         keep(wire, &worker, &upstream);
+    }
+}
+
+impl Wire {
+    /// Reads what still comes and throws it away.
+    fn poll_to_the_end(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        loop {
+            match &mut self.rest {
+                Rest::Head(answering) => match ready!(self.connection.poll_head(cx, answering)) {
+                    Ok(response) => self.rest = Rest::Body(response.into_body()),
+                    Err(_) => return Poll::Ready(Err(())),
+                },
+                Rest::Body(body) => match ready!(self.connection.poll_body(cx, body)) {
+                    None => return Poll::Ready(Ok(())),
+                    Some(Ok(_)) => {}
+                    Some(Err(_)) => return Poll::Ready(Err(())),
+                },
+            }
+        }
     }
 }
 
 /// Gives the connection back to the pool, unless the request was not read to its end, in which case what is left of it
 /// would be taken for the next request.
 fn keep(wire: Wire, worker: &Worker, upstream: &Upstream) {
-    if wire.upload.is_none_or(|upload| upload.is_complete()) && wire.connection.is_open() {
+    if wire.upload.is_none_or(|upload| upload.is_complete()) {
         let until = worker.shared.clock.now().after(upstream.policy.idle_timeout);
         worker.pool.put(
             wire.endpoint.endpoint().id,
@@ -278,8 +280,10 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let flight = &mut self.get_mut().flight;
-        let Some(body) = flight.body() else { return Poll::Ready(None) };
-        let frame = ready!(Pin::new(body).poll_frame(cx));
+        let frame = match flight.inner.as_mut().and_then(|inner| inner.wire.as_mut()) {
+            Some(Wire { connection, rest: Rest::Body(body), .. }) => ready!(connection.poll_body(cx, body)),
+            _ => return Poll::Ready(None),
+        };
         match &frame {
             None => flight.finish(),
             Some(Ok(_)) => {}

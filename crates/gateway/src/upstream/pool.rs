@@ -19,20 +19,23 @@ struct Idle {
 }
 
 impl Pool {
-    /// A connection to this endpoint that was open when last looked at.
+    /// A connection to this endpoint that can carry an exchange.
     pub(super) fn take(&self, endpoint: u64) -> Option<Connection> {
         let mut idle = self.lock();
         let stack = idle.get_mut(&endpoint)?;
-        while let Some(top) = stack.pop() {
-            if top.connection.is_open() {
-                return Some(top.connection);
+        while let Some(Idle { mut connection, .. }) = stack.pop() {
+            if connection.is_ready() {
+                return Some(connection);
             }
         }
         None
     }
 
-    /// Keeps a connection for later, unless `max` are kept already.
+    /// Keeps a connection for later, unless it is done for or `max` are kept already.
     pub(super) fn put(&self, endpoint: u64, mut connection: Connection, until: Timestamp, max: u32) {
+        if !connection.is_ready() {
+            return;
+        }
         connection.reused = true;
         let mut idle = self.lock();
         let stack = idle.entry(endpoint).or_default();
@@ -44,7 +47,7 @@ impl Pool {
     /// Closes those whose time is up or whose other end has closed, and forgets endpoints without any.
     pub(crate) fn reap(&self, now: Timestamp) {
         self.lock().retain(|_, stack| {
-            stack.retain(|idle| idle.until > now && idle.connection.is_open());
+            stack.retain_mut(|idle| idle.until > now && idle.connection.is_ready());
             !stack.is_empty()
         });
     }
