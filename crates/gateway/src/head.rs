@@ -178,6 +178,8 @@ fn set_host(head: &mut request::Parts) {
     {
         head.headers.insert(HOST, host);
     }
+    // HTTP/1.0 may come without one, HTTP/1.1 may not go without one: it is empty if there is none to name.
+    head.headers.entry(HOST).or_insert(const { HeaderValue::from_static("") });
 }
 
 /// HTTP/2 may split cookies, HTTP/1.1 may not (RFC 9113 section 8.2.3).
@@ -203,7 +205,7 @@ fn set_forwarded(headers: &mut HeaderMap, sender: &Sender, after_others: bool) {
     }
     headers.entry(X_FORWARDED_PROTO).or_insert_with(|| HeaderValue::from_static("http"));
     headers.entry(X_FORWARDED_PORT).or_insert_with(|| sender.port.clone());
-    if let Some(host) = headers.get(HOST).cloned() {
+    if let Some(host) = headers.get(HOST).filter(|host| !host.is_empty()).cloned() {
         headers.entry(X_FORWARDED_HOST).or_insert(host);
     }
 }

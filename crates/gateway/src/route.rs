@@ -34,6 +34,12 @@ pub(crate) fn prepare(head: &mut request::Parts) -> Result<(), BadRequest> {
     if host.is_some_and(|host| host.as_bytes().iter().any(|byte| b"/@?#,\\ ".contains(byte))) {
         return Err(BadRequest::Malformed("the Host field is not a host"));
     }
+    // hyper undoes `chunked`. What lies beneath it, or a second one, would reach the upstream without its name.
+    let mut codings = head.headers.get_all(header::TRANSFER_ENCODING).iter();
+    let chunked = codings.next().is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
+    if !chunked || codings.next().is_some() {
+        return Err(BadRequest::NotImplemented("the only transfer coding known here is chunked, once"));
+    }
     let path = normalize(head.uri.path()).map_err(|bad| BadRequest::Malformed(bad.message()))?;
     if let Cow::Owned(path) = path {
         head.uri = with_path(&head.uri, path)?;

@@ -138,7 +138,7 @@ impl RateLimiter {
     /// Moves time, never back, and gives it in ticks.
     fn advance(&mut self, now: Timestamp) -> u64 {
         self.now = self.now.max(now);
-        let elapsed = self.now.since(self.epoch).as_nanos() << self.gcra.shift;
+        let elapsed = u128::from(self.now.as_nanos() - self.epoch.as_nanos()) << self.gcra.shift;
         let ticks = u64::try_from(elapsed).unwrap_or(u64::MAX);
         if ticks < TICKS_MAX {
             return ticks;

@@ -55,25 +55,27 @@ impl Table {
     }
 
     pub(super) fn find(&self, now: u64, key: u64) -> Found {
-        let mut best = None;
-        let mut most_free = 0;
-        for bucket in self.choices(key) {
-            let Bucket { keys, tats } = &self.buckets[bucket];
-            let (mut free, mut free_way) = (0, 0);
-            for way in 0..WAYS {
-                if tats[way] <= now {
-                    free += 1;
-                    free_way = way;
-                } else if keys[way] == key {
-                    return Found::Here(Place { bucket: bucket as u32, way: way as u8 }, tats[way]);
-                }
-            }
-            if free > most_free {
-                most_free = free;
-                best = Some(Place { bucket: bucket as u32, way: free_way as u8 });
+        let choices = self.choices(key);
+        // A key has one place at most: it takes another only when this one has gone to another key.
+        for index in choices {
+            let bucket = &self.buckets[index];
+            if let Some(way) = bucket.keys.iter().position(|known| *known == key) {
+                let place = Place { bucket: index as u32, way: way as u8 };
+                let tat = bucket.tats[way];
+                return if tat > now { Found::Here(place, tat) } else { Found::Free(place) };
             }
         }
-        best.map_or(Found::Full, Found::Free)
+        self.free_place(now, choices)
+    }
+
+    /// A place for a new key, in the emptier of its two buckets.
+    fn free_place(&self, now: u64, choices: [usize; 2]) -> Found {
+        let free = choices.map(|index| self.buckets[index].tats.iter().filter(|tat| **tat <= now).count());
+        let index = if free[1] > free[0] { choices[1] } else { choices[0] };
+        match self.buckets[index].tats.iter().position(|tat| *tat <= now) {
+            Some(way) => Found::Free(Place { bucket: index as u32, way: way as u8 }),
+            None => Found::Full,
+        }
     }
 
     pub(super) fn set(&mut self, place: Place, key: u64, tat: u64) {

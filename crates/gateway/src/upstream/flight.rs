@@ -286,6 +286,8 @@ impl Body for AnswerBody {
         };
         match &frame {
             None => flight.finish(),
+            // Nothing can follow trailers, and hyper does not ask.
+            Some(Ok(frame)) if frame.is_trailers() => flight.finish(),
             Some(Ok(_)) => {}
             Some(Err(_)) => {
                 if let Some(inner) = flight.inner.take() {

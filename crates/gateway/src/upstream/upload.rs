@@ -66,8 +66,13 @@ impl Body for RequestBody {
         let polled = Pin::new(&mut *incoming).poll_frame(cx);
         if let (Poll::Ready(frame), Some(upload)) = (&polled, &this.upload) {
             upload.last_frame.store(upload.clock.now().as_nanos(), Relaxed);
-            let failed = matches!(frame, Some(Err(_)));
-            if !failed && (frame.is_none() || incoming.is_end_stream()) {
+            let is_last = match frame {
+                None => true,
+                // Nothing can follow trailers, and hyper does not ask.
+                Some(Ok(frame)) => frame.is_trailers() || incoming.is_end_stream(),
+                Some(Err(_)) => false,
+            };
+            if is_last {
                 upload.complete.store(true, Relaxed);
             }
         }

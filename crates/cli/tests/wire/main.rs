@@ -1,0 +1,31 @@
+//! The command from outside: the real binary, on loopback sockets, before services that do what a test tells them.
+//!
+//! Tests are ordered by events, never by sleeps: a test goes on when it has read what it waits for from a socket, or
+//! when `/api/stats` says what it waits for. Every wait has a bound, after which the test fails and says what did not
+//! come. Where a time is asserted, the lower bound is exact and the upper one leaves room for a busy machine.
+//!
+//! The identifiers in the tests' comments (A2, D5, …) are those of the list of hazards: what has gone wrong in other
+//! gateways, by chapter. A: slots and queue, B and C: rate limits and their keys, D: framing, E: slow clients and
+//! floods, F: HTTP/2, G: upstreams that misbehave, K: operations.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+// The harness.
+mod client;
+mod gateway;
+mod http2;
+mod message;
+mod service;
+mod wait;
+
+// The tests.
+mod accounting;
+mod article;
+mod bodies;
+mod command;
+mod connections;
+mod framing;
+mod limits;
+mod operations;
+mod reload;
+mod upgrade;
