@@ -74,10 +74,6 @@ impl Answer {
                 if let (Some(record), Some(data)) = (&mut self.record, frame.data_ref()) {
                     record.bytes += data.len() as u64;
                 }
-                // Nothing can follow trailers, and hyper does not ask.
-                if frame.is_trailers() {
-                    self.end(Record::served);
-                }
             }
             None => self.end(Record::served),
             Some(Err(_)) => self.end(Record::cut_off),

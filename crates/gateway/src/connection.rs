@@ -3,15 +3,16 @@
 //! hyper parses and writes HTTP; everything with a time limit is decided here, by one watchdog for each connection
 //! that looks when something could be overdue, so that a request costs no timer of its own.
 
+use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use tidegate_engine::Timestamp;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -80,49 +81,62 @@ pub(crate) async fn serve(
 
 /// Serves requests until the connection is done. Says whether it ended in good order, so that lingering makes sense.
 async fn talk(client: Arc<Client>) -> bool {
-    let shared = &client.worker.shared;
-    let socket = &client.socket;
-    let builder = builder(shared.live().policy.server.max_header_bytes);
-    let for_requests = client.clone();
-    let service = service_fn(move |request| {
-        // Boxed, because hyper would move it about, and it is not small.
-        Box::pin(request::serve(for_requests.clone(), request))
-    });
-    let mut stage = client.worker.stage.clone();
-    let mut conversation =
-        pin!(builder.serve_connection_with_upgrades(TokioIo::new(SocketIo(socket.clone())), service));
     let mut watchdog = Watchdog { still_since: client.now() };
-    let Some(first_look) = watchdog.look(&client) else { return false };
-    let mut next_look = pin!(sleep_until(first_look));
+    let max_header_bytes = client.worker.shared.live().policy.server.max_header_bytes;
+    let speaks_http2 = tokio::select! {
+        protocol = client.socket.speaks_http2() => protocol,
+        () = watchdog.watch(&client) => return false,
+    };
+    let io = TokioIo::new(SocketIo(client.socket.clone()));
+    let for_requests = client.clone();
+    // Boxed, because hyper would move it about, and it is not small.
+    let service = service_fn(move |request| Box::pin(request::serve(for_requests.clone(), request)));
+    if speaks_http2 {
+        // Boxed, because it is rare, and would make the future of every connection larger.
+        let mut conversation = Box::pin(http2(max_header_bytes).serve_connection(io, service));
+        return converse(&client, watchdog, conversation.as_mut(), |it| it.graceful_shutdown()).await;
+    }
+    let conversation = pin!(http1(max_header_bytes).serve_connection(io, service).with_upgrades());
+    converse(&client, watchdog, conversation, |it| it.graceful_shutdown()).await
+}
+
+async fn converse<C: Future<Output = hyper::Result<()>>>(
+    client: &Client,
+    mut watchdog: Watchdog,
+    mut conversation: Pin<&mut C>,
+    close: impl Fn(Pin<&mut C>),
+) -> bool {
+    let mut stage = client.worker.stage.clone();
     let mut drain = pin!(stage.wait_for(|stage| *stage != Stage::Serving));
+    let mut overdue = pin!(watchdog.watch(client));
     let mut draining = false;
     loop {
         tokio::select! {
             biased;
             ended = &mut conversation => return ended.is_ok() || client.unread.load(Relaxed),
-            () = &mut next_look => match watchdog.look(&client) {
-                Some(look) => next_look.as_mut().reset(look),
-                None => return false,
-            },
+            () = &mut overdue => return false,
             _ = &mut drain, if !draining => {
                 draining = true;
-                conversation.as_mut().graceful_shutdown();
+                close(conversation.as_mut());
             }
         }
     }
 }
 
-fn builder(max_header_bytes: u32) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    let header_bytes = usize::try_from(max_header_bytes).unwrap_or(usize::MAX);
+fn http1(max_header_bytes: u32) -> http1::Builder {
+    let mut builder = http1::Builder::new();
     builder
-        .http1()
-        .max_buf_size(header_bytes)
+        .max_buf_size(usize::try_from(max_header_bytes).unwrap_or(usize::MAX))
         .max_headers(HEADERS_MAX)
         .timer(TokioTimer::new())
+        // The watchdog's work: hyper's would set up a timer for each request.
         .header_read_timeout(None);
     builder
-        .http2()
+}
+
+fn http2(max_header_bytes: u32) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
         .max_concurrent_streams(H2_STREAMS_MAX)
         .max_local_error_reset_streams(H2_LOCAL_RESETS_MAX)
         .max_header_list_size(max_header_bytes)
@@ -137,6 +151,13 @@ struct Watchdog {
 }
 
 impl Watchdog {
+    /// Ends when the connection has taken too long.
+    async fn watch(&mut self, client: &Client) {
+        while let Some(look) = self.look(client) {
+            sleep_until(look).await;
+        }
+    }
+
     /// When to look again; `None` if the connection has taken too long already.
     fn look(&mut self, client: &Client) -> Option<Instant> {
         let shared = &client.worker.shared;
@@ -154,8 +175,9 @@ impl Watchdog {
                 self.still_since.after(server.body_timeout)
             }
         };
-        // Whatever it waits for now, a head may begin right after this look, and has this long to be completed.
-        (end > now).then(|| shared.clock.instant(end.min(now.after(server.header_timeout))))
+        // Whatever it waits for now, it may wait for something else right after this look, which then has its own time.
+        let shortest = server.header_timeout.min(server.idle_timeout).min(server.body_timeout);
+        (end > now).then(|| shared.clock.instant(end.min(now.after(shortest))))
     }
 }
 

@@ -74,7 +74,8 @@ async fn answer(
     let flight = Flight::new(client.worker.clone(), upstream.clone(), slot);
     record.dispatched(flight.began());
     let request = Request::from_parts(head, body);
-    let mut response = upstream::send(&client.worker, upstream, flight, request).await?;
+    // Boxed, so that a request in the queue takes no more memory than waiting needs.
+    let mut response = Box::pin(upstream::send(&client.worker, upstream, flight, request)).await?;
 
     record.answered(response.status());
     head::for_client(response.headers_mut());

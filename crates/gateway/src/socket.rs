@@ -73,6 +73,27 @@ impl Socket {
         }
     }
 
+    /// Whether the client begins with the preface of HTTP/2 (RFC 9113 section 3.4), as one with prior knowledge does.
+    /// What it has sent stays where it is.
+    pub(crate) async fn speaks_http2(&self) -> bool {
+        const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        let mut begin = [0; PREFACE.len()];
+        loop {
+            let seen = match self.stream.peek(&mut begin).await {
+                Ok(0) | Err(_) => return false,
+                Ok(seen) => seen,
+            };
+            if begin[..seen] != PREFACE[..seen] {
+                return false;
+            }
+            if seen == PREFACE.len() {
+                return true;
+            }
+            // Only the first bytes of it have come, and nobody tells when there are more than those.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     pub(crate) fn request_began(&self) {
         self.in_head.store(false, Relaxed);
         self.requests.fetch_add(1, Relaxed);
@@ -104,7 +125,8 @@ impl Socket {
     /// Reads and throws away what the client still sends, so that the kernel does not answer it with a reset that
     /// would overtake our last answer (RFC 9112 section 9.6). Bounded by bytes here and by time in the caller.
     pub(crate) async fn linger(&self, mut bytes: usize) {
-        let mut scratch = [0; 16 * 1024];
+        // On the heap, because whatever is held across an await is part of every connection's future.
+        let mut scratch = vec![0; 16 * 1024];
         while bytes > 0 && self.stream.readable().await.is_ok() {
             match self.stream.try_read(&mut scratch) {
                 Ok(0) => return,
