@@ -57,13 +57,13 @@ Examples:
 
 SIGTERM or Ctrl-C: takes no new connections and lets running requests end, at most for the policy's `drain`.
 A second one ends at once, with exit code 1. SIGHUP reads the policy file again; if it is not right, the one before
-stays in force.")]
+stays in force.", group = clap::ArgGroup::new("what").required(true).args(["config", "upstream"]))]
 pub(crate) struct RunArgs {
     /// The policy file.
-    #[arg(long, short, value_name = "FILE", env = "TIDEGATE_CONFIG", required_unless_present = "upstream")]
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The service to protect, as http://host:port, instead of a policy file.
-    #[arg(long, short, value_name = "URL", conflicts_with = "config")]
+    #[arg(long, short, value_name = "URL")]
     pub(crate) upstream: Option<String>,
     /// Where clients connect [default: the policy's, else 127.0.0.1:8102].
     #[arg(long, value_name = "ADDR")]

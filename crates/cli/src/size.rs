@@ -82,17 +82,17 @@ fn meaning(hop: Hop, queue: u32) -> (String, Value) {
     let mut text = String::new();
     let _ = writeln!(text, "the last of {queue} waits about {wait:?}\n");
     let _ = writeln!(text, "  wait = Q · S / W = {queue} · {service_time:?} / {workers} = {wait:?}");
-    let _ = writeln!(text, "  and has its answer after about {:?}.", wait + service_time);
+    let _ = writeln!(text, "  and has its answer after about {:?}.", wait.saturating_add(service_time));
     let _ = writeln!(text, "  The service answers {} a second.", per_second(hop));
     (
         text,
-        json!({ "wait_ms": millis(wait), "answer_ms": millis(wait + service_time), "per_second": rate(hop) }),
+        json!({ "wait_ms": millis(wait), "answer_ms": millis(wait.saturating_add(service_time)), "per_second": rate(hop) }),
     )
 }
 
 /// Splits one deadline over a chain: what the work leaves of it may be waited, in equal parts.
 fn chain(deadline: Duration, hops: &[Hop]) -> Result<(String, Value), Failure> {
-    let work: Duration = hops.iter().map(|hop| hop.service_time).sum();
+    let work = hops.iter().fold(Duration::ZERO, |work, hop| work.saturating_add(hop.service_time));
     let Some(left) = deadline.checked_sub(work).filter(|left| !left.is_zero()) else {
         return Err(Failure::runtime(format_args!(
             "the work alone takes {work:?}; a deadline of {deadline:?} leaves no time to wait anywhere"
@@ -126,7 +126,8 @@ fn places(hop: Hop, wait: Duration) -> u64 {
 }
 
 fn waited(hop: Hop, queue: u64) -> Duration {
-    let nanos = u128::from(queue) * hop.service_time.as_nanos() / u128::from(hop.workers.max(1));
+    let nanos =
+        u128::from(queue).saturating_mul(hop.service_time.as_nanos()) / u128::from(hop.workers.max(1));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 

@@ -32,7 +32,6 @@ const LINGER_BYTES: usize = 1024 * 1024;
 const H2_STREAMS_MAX: u32 = 256;
 /// Streams that we had to reset before the peer is sent away (CVE-2025-8671). hyper's default is 1024.
 const H2_LOCAL_RESETS_MAX: usize = 64;
-const HEADERS_MAX: usize = 100;
 
 /// One client connection, as its requests see it.
 pub(crate) struct Client {
@@ -69,7 +68,7 @@ pub(crate) async fn serve(
     // Answers are written in one go, so there is nothing for Nagle's algorithm to gather.
     let _ = stream.set_nodelay(true);
     let open = worker.shared.metrics.client_connections.open();
-    let socket = Arc::new(Socket::new(stream, worker.shared.clock));
+    let socket = Arc::new(Socket::new(stream, worker.shared.clock, worker.shared.read_ahead.clone()));
     let sender = Sender::new(peer.ip(), worker.shared.port);
     let client =
         Arc::new(Client { worker, socket, peer, sender, unread: AtomicBool::new(false), _place: place });
@@ -83,9 +82,13 @@ pub(crate) async fn serve(
 async fn talk(client: Arc<Client>) -> bool {
     let mut watchdog = Watchdog { still_since: client.now() };
     let max_header_bytes = client.worker.shared.live().policy.server.max_header_bytes;
+    let mut stage = client.worker.stage.clone();
     let speaks_http2 = tokio::select! {
+        biased;
         protocol = client.socket.speaks_http2() => protocol,
         () = watchdog.watch(&client) => return false,
+        // Nothing has been asked on it, so there is nothing to bring to an end.
+        _ = stage.wait_for(|stage| *stage != Stage::Serving) => return false,
     };
     let io = TokioIo::new(SocketIo(client.socket.clone()));
     let for_requests = client.clone();
@@ -127,7 +130,6 @@ fn http1(max_header_bytes: u32) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .max_buf_size(usize::try_from(max_header_bytes).unwrap_or(usize::MAX))
-        .max_headers(HEADERS_MAX)
         .timer(TokioTimer::new())
         // The watchdog's work: hyper's would set up a timer for each request.
         .header_read_timeout(None);

@@ -14,6 +14,7 @@ use tidegate_policy::Policy;
 use tidegate_tower::Clock;
 use tokio::sync::{Semaphore, watch};
 
+use crate::ahead::Budget;
 use crate::live::Live;
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) upgrades: Arc<Semaphore>,
     pub(crate) upgrades_max: usize,
     pub(crate) lingering: Semaphore,
+    pub(crate) read_ahead: Arc<Budget>,
     /// The port that clients connect to.
     pub(crate) port: u16,
     stage: watch::Sender<Stage>,
@@ -153,6 +155,7 @@ impl Gateway {
             upgrades: Arc::new(Semaphore::new(server.max_upgrades as usize)),
             upgrades_max: server.max_upgrades as usize,
             lingering: Semaphore::new(LINGERING_MAX),
+            read_ahead: Arc::default(),
             port: listening.clients.port(),
             live: ArcSwap::from_pointee(Live::new(policy, None, clock)),
             metrics: Metrics::default(),

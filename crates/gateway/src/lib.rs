@@ -19,7 +19,10 @@ pub use gateway::{Gateway, Listening, ReloadError, StartError};
 mod listen;
 
 mod connection;
+
 mod socket;
+
+mod ahead;
 
 mod request;
 

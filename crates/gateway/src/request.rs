@@ -12,7 +12,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use http::{Request, Response, request};
+use http::{Request, Response, Version, request};
 use hyper::body::Incoming;
 use tidegate_engine::{Arrival, Reason};
 use tidegate_tower::Entry;
@@ -109,7 +109,10 @@ async fn slot(
         // Whoever is closing takes no new places in line.
         Entry::Waiting(_) if *client.worker.stage.borrow() != Stage::Serving => Err(Reason::Draining.into()),
         Entry::Waiting(waiting) => {
-            let decision = waiting.await;
+            let decision = tokio::select! {
+                decision = waiting => decision,
+                never = client.socket.read_ahead(), if head.version != Version::HTTP_2 => match never {},
+            };
             record.waited();
             Ok(Slot::Admitted(decision?))
         }

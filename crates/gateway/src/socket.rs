@@ -6,6 +6,7 @@
 //! there is data before it, and tokio keeps that apart from readability. A client that closes only its sending half
 //! counts as gone, as with HAProxy's `abortonclose` and hyper's default.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::Shutdown;
 use std::pin::Pin;
@@ -20,8 +21,11 @@ use tidegate_tower::Clock;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::ahead::{Ahead, Budget, CHUNK};
+
 pub(crate) struct Socket {
     stream: TcpStream,
+    ahead: Ahead,
     clock: Clock,
     /// When the connection became idle, or, if a head has begun since, when that began.
     since: AtomicU64,
@@ -49,9 +53,10 @@ pub(crate) enum Waiting {
 }
 
 impl Socket {
-    pub(crate) fn new(stream: TcpStream, clock: Clock) -> Self {
+    pub(crate) fn new(stream: TcpStream, clock: Clock, budget: Arc<Budget>) -> Self {
         Self {
             stream,
+            ahead: Ahead::new(budget),
             clock,
             since: AtomicU64::new(clock.now().as_nanos()),
             // A fresh connection has to say something within the time for a head: it was opened to be used.
@@ -73,11 +78,29 @@ impl Socket {
         }
     }
 
+    /// Reads ahead of hyper for as long as this is polled, so that a client that leaves is seen to leave. Never ends.
+    /// (HTTP/2 reads all the time and needs none of this.)
+    pub(crate) async fn read_ahead(&self) -> Infallible {
+        while self.stream.readable().await.is_ok() && self.ahead.reserve() {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            let read = self.stream.try_read_buf(&mut chunk);
+            self.ahead.keep(chunk);
+            match read {
+                Ok(1..) => self.moved.store(true, Relaxed),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The end, which `left` sees too.
+                Ok(0) | Err(_) => break,
+            }
+        }
+        std::future::pending().await
+    }
+
     /// Whether the client begins with the preface of HTTP/2 (RFC 9113 section 3.4), as one with prior knowledge does.
     /// What it has sent stays where it is.
     pub(crate) async fn speaks_http2(&self) -> bool {
         const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         let mut begin = [0; PREFACE.len()];
+        let mut pause = Duration::from_millis(1);
         loop {
             let seen = match self.stream.peek(&mut begin).await {
                 Ok(0) | Err(_) => return false,
@@ -89,8 +112,10 @@ impl Socket {
             if seen == PREFACE.len() {
                 return true;
             }
-            // Only the first bytes of it have come, and nobody tells when there are more than those.
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            // Only the first bytes of it have come, and nobody tells when there are more than those. Whoever keeps it
+            // so on purpose must not keep us busy.
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(100));
         }
     }
 
@@ -151,6 +176,10 @@ pub(crate) struct SocketIo(pub(crate) Arc<Socket>);
 impl AsyncRead for SocketIo {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let socket = &*self.0;
+        if socket.ahead.read(buf) {
+            socket.note_read();
+            return Poll::Ready(Ok(()));
+        }
         loop {
             ready!(socket.stream.poll_read_ready(cx))?;
             match socket.stream.try_read_buf(buf) {

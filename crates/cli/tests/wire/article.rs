@@ -68,11 +68,17 @@ async fn a_wait_budget_is_kept_by_a_timer_and_then_by_a_forecast() {
     let gateway = Gateway::start(&Policy::before(lab.address).queue(64, "500ms")).await;
 
     let shots = burst(gateway.clients, 50, &get("/work?ms=200")).await;
-    let refused = with(&shots, 503, "queue_timeout");
-    assert_eq!((with(&shots, 200, "").len(), refused.len()), (12, 38));
-    for Shot { took, .. } in refused {
-        // 510 ms in a quiet place; what matters is that it is before the slots come free.
-        assert!((ms(499)..ms(600)).contains(took), "refused after {took:?}");
+    let (mut served, refused) = (with(&shots, 200, ""), with(&shots, 503, "queue_timeout"));
+    assert_eq!((served.len(), refused.len()), (12, 38));
+    served.sort_by_key(|shot| shot.at);
+    for Shot { took, at, .. } in refused {
+        // 510 ms in a quiet place. What matters on a busy one is that it comes before the third round of answers,
+        // whose slots are what the article's refusals waited for.
+        assert!(
+            *took >= ms(499) && *at < served[8].at,
+            "refused after {took:?}, at {at:?}: {:?}",
+            served[8].at
+        );
     }
 
     let shots = burst(gateway.clients, 50, &get("/work?ms=200")).await;
@@ -163,11 +169,25 @@ async fn a_tight_loop_gets_what_the_bucket_has() {
     let rule = "[[rate_limit]]\nname = \"all\"\nkey = \"global\"\nrate = \"50/s\"\nburst = 100";
     let gateway = Gateway::start(&Policy::before(lab.address).rest(rule)).await;
     let mut wire = connect(gateway.clients).await;
-    let (watch, mut admitted) = (Stopwatch::start(), 0);
-    while watch.elapsed() < ms(2000) {
-        admitted += u32::from(wire.get("/work?ms=0").await.status() == 200);
+    let whole = Stopwatch::start();
+    let mut admitted = u32::from(wire.get("/work?ms=0").await.status() == 200);
+    // Twenty at a time, so that the loop is tight however slowly this machine goes round it.
+    let batch = get("/work?ms=0").repeat(20);
+    let (since_first, mut is_last) = (Stopwatch::start(), false);
+    while !is_last {
+        // The last batch begins when the two seconds are over, and finds the end of what there is: only then was the
+        // loop a tight one. Where requests are slow, that takes longer.
+        let is_over = since_first.elapsed() >= ms(2000);
+        wire.send(&batch).await;
+        let mut served = 0;
+        for _ in 0..20 {
+            served += u32::from(wire.message().await.status() == 200);
+        }
+        admitted += served;
+        is_last = is_over && served < 20;
+        assert!(whole.elapsed() < crate::wait::PATIENCE, "50 a second are more than this machine can do");
     }
-    let most = 100 + (50.0 * watch.elapsed().as_secs_f64()) as u32;
+    let most = 100 + (50.0 * whole.elapsed().as_secs_f64()) as u32;
     assert!((199..=most).contains(&admitted), "{admitted} of {most}");
     assert_eq!(lab.stat("started").await, u64::from(admitted));
 }

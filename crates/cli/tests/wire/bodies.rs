@@ -12,7 +12,8 @@ use crate::wait::turn;
 
 /// A head, one line each, the ports of this run made out.
 fn shown(head: &Head, gateway: &Gateway) -> String {
-    let mut lines: Vec<String> = head.fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    let mut lines: Vec<String> =
+        head.fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     lines.sort();
     format!("{}\n{}", head.start, lines.concat()).replace(&gateway.clients.port().to_string(), "PORT")
 }
@@ -44,7 +45,8 @@ async fn what_the_upstream_sees() {
     .assert_eq(&shown(&service.seen()[0].head, &gateway));
 
     let mut connection = http2::Connection::open(gateway.clients).await;
-    let request = http::Request::get("http://shop.example/path").header("cookie", "a=1").header("cookie", "b=2");
+    let request =
+        http::Request::get("http://shop.example/path").header("cookie", "a=1").header("cookie", "b=2");
     connection.ask(request.body(()).unwrap()).await;
     expect![[r#"
         GET /path HTTP/1.1
@@ -91,8 +93,7 @@ async fn trailers_pass() {
     let gateway = Gateway::start(&Policy::before(script.address)).await;
     let request = "POST / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\
         2\r\nup\r\n0\r\nX-Sum: 1\r\n\r\n";
-    let answer =
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\ndown\r\n0\r\nX-Sum: 2\r\n\r\n";
+    let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\ndown\r\n0\r\nX-Sum: 2\r\n\r\n";
     let mut client = sent(gateway.clients, request).await;
     let mut upstream = script.accept().await;
     let received = upstream.message().await;
@@ -146,7 +147,9 @@ async fn an_old_client_gets_a_body_that_ends_with_its_connection() {
     let head = upstream.head().await;
     assert_eq!((head.start.as_str(), head.field("via")), ("GET / HTTP/1.1", Some("1.0 tidegate")));
     assert_eq!(head.field("host"), Some(""), "RFC 9112 section 3.2");
-    upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n").await;
+    upstream
+        .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n")
+        .await;
     let answer = client.message().await;
     assert_eq!((answer.status(), answer.text()), (200, "onetwo".into()));
     assert_eq!(answer.head.field("transfer-encoding"), None);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::message::{Message, Wire};
@@ -13,6 +13,13 @@ use crate::wait::{Stopwatch, patiently};
 pub(crate) async fn connect(to: SocketAddr) -> Wire {
     let stream = patiently("to connect", TcpStream::connect(to)).await;
     Wire::new(stream.unwrap_or_else(|error| panic!("cannot connect to {to}: {error}")))
+}
+
+/// Opens a connection from an address of the loopback network.
+pub(crate) async fn connect_from(from: &str, to: SocketAddr) -> Wire {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(from.parse().unwrap(), 0)).unwrap();
+    Wire::new(patiently("to connect", socket.connect(to)).await.unwrap())
 }
 
 /// A GET request.

@@ -229,14 +229,14 @@ impl Wire {
     }
 
     /// Waits for the end of the connection and gives what came before it.
-    pub(crate) async fn to_end(&mut self) -> (Vec<u8>, End) {
+    pub(crate) async fn until_end(&mut self) -> (Vec<u8>, End) {
         let end = self.ending().await;
         (std::mem::take(&mut self.buffer), end)
     }
 
     /// Waits for the end of the connection, before which nothing more may come.
     pub(crate) async fn closed(&mut self) -> End {
-        let (rest, end) = self.to_end().await;
+        let (rest, end) = self.until_end().await;
         assert!(rest.is_empty(), "before the end came: {}", String::from_utf8_lossy(&rest));
         end
     }

@@ -29,7 +29,11 @@ async fn an_upgrade_is_a_tunnel_without_a_slot() {
     let mut upstream = script.accept().await;
     let head = upstream.head().await;
     assert_eq!((head.field("connection"), head.field("upgrade")), (Some("upgrade"), Some("test")));
-    assert_eq!(ask(gateway.clients, get("/")).await.reason(), "queue_full", "it has a slot until it is agreed");
+    assert_eq!(
+        ask(gateway.clients, get("/")).await.reason(),
+        "queue_full",
+        "it has a slot until it is agreed"
+    );
     assert!(upstream.at_hand().is_empty(), "{upstream:?}");
 
     upstream.send(format!("{AGREE}welcome")).await;
@@ -54,7 +58,8 @@ async fn an_upgrade_is_a_tunnel_without_a_slot() {
     drop(client);
     upstream.closed().await;
     drop(upstream);
-    crate::wait::until("the tunnel's end", async || (gateway.metric(UPGRADED).await == 0.0).then_some(())).await;
+    crate::wait::until("the tunnel's end", async || (gateway.metric(UPGRADED).await == 0.0).then_some(()))
+        .await;
 }
 
 /// D3. If the upstream does not agree, its answer is an answer like any other, and it never gets what came early.
@@ -101,7 +106,10 @@ async fn an_upgrade_to_http2_is_ignored() {
     let mut client = sent(gateway.clients, request).await;
     let mut upstream = script.accept().await;
     let head = upstream.head().await;
-    assert_eq!((head.field("connection"), head.field("upgrade"), head.field("http2-settings")), (None, None, None));
+    assert_eq!(
+        (head.field("connection"), head.field("upgrade"), head.field("http2-settings")),
+        (None, None, None)
+    );
     upstream.send("HTTP/1.1 204 No Content\r\n\r\n").await;
     assert_eq!(client.head().await.status(), 204);
 }

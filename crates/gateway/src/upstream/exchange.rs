@@ -12,6 +12,8 @@ use super::connection::{ConnectError, Connection};
 use super::endpoint::Endpoint;
 use super::flight::{AnswerBody, Flight};
 use super::upload::RequestBody;
+use crate::answer::Refusal;
+use crate::route::BadRequest;
 use crate::worker::Worker;
 
 /// Sends a request to the endpoint with the least in flight. An endpoint that cannot be reached is passed over for
@@ -22,13 +24,13 @@ pub(crate) async fn send(
     upstream: &Arc<Upstream>,
     mut flight: Flight,
     mut request: Request<RequestBody>,
-) -> Result<Response<AnswerBody>, Reason> {
+) -> Result<Response<AnswerBody>, Refusal> {
     let mut tried: Vec<Arc<Endpoint>> = Vec::new();
     let mut fresh = false;
     loop {
         let Some(endpoint) = upstream.choose(&tried) else {
             flight.broken();
-            return Err(Reason::UpstreamConnect);
+            return Err(Reason::UpstreamConnect.into());
         };
         let in_flight = endpoint.enter();
         let mut connection = match connect(worker, upstream, endpoint, fresh).await {
@@ -39,7 +41,7 @@ pub(crate) async fn send(
             }
             Err(ConnectError::Descriptors) => {
                 flight.broken();
-                return Err(Reason::GatewayOverloaded);
+                return Err(Reason::GatewayOverloaded.into());
             }
         };
         let reused = connection.reused;
@@ -48,14 +50,14 @@ pub(crate) async fn send(
         flight.sent(connection, in_flight, upload, answering);
         match head(worker, flight).await {
             Ok(response) => return Ok(response),
-            Err(Failed::For(reason)) => return Err(reason),
+            Err(Failed::For(refusal)) => return Err(refusal),
             Err(Failed::NotSent(back)) if reused => {
                 (flight, request) = *back;
                 fresh = true;
             }
             Err(Failed::NotSent(back)) => {
                 back.0.broken();
-                return Err(Reason::UpstreamReset);
+                return Err(Reason::UpstreamReset.into());
             }
         }
     }
@@ -77,7 +79,7 @@ async fn connect(
 enum Failed {
     /// Nothing went out: both can be used again.
     NotSent(Box<(Flight, Request<RequestBody>)>),
-    For(Reason),
+    For(Refusal),
 }
 
 /// Waits for the head of the answer.
@@ -94,7 +96,7 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
                     continue;
                 }
                 flight.timed_out();
-                return Err(Failed::For(Reason::UpstreamTimeout));
+                return Err(Failed::For(Reason::UpstreamTimeout.into()));
             }
         };
         return match answer {
@@ -105,8 +107,14 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
                     Err(Failed::NotSent(Box::new((flight, request))))
                 }
                 None => {
+                    let refusal = match flight.upload_is_broken() {
+                        true => {
+                            BadRequest::Malformed("the request body is malformed or was cut short").into()
+                        }
+                        false => Reason::UpstreamReset.into(),
+                    };
                     flight.broken();
-                    Err(Failed::For(Reason::UpstreamReset))
+                    Err(Failed::For(refusal))
                 }
             },
         };

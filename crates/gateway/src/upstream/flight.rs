@@ -111,6 +111,12 @@ impl Flight {
         }
     }
 
+    /// The exchange failed because of what the client sent.
+    pub(super) fn upload_is_broken(&self) -> bool {
+        let wire = self.inner.as_ref().and_then(|inner| inner.wire.as_ref());
+        wire.and_then(|wire| wire.upload.as_ref()).is_some_and(|upload| upload.is_broken())
+    }
+
     /// When the answer is overdue: the upstream's timeout after it had the whole request. A client that is slow to
     /// send it may put that off, but not for longer than a body may stand still altogether.
     pub(super) fn overdue(&self) -> Timestamp {

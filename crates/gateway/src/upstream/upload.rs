@@ -24,14 +24,19 @@ pub(crate) struct Upload {
     clock: Clock,
     last_frame: AtomicU64,
     complete: AtomicBool,
+    broken: AtomicBool,
 }
 
 impl RequestBody {
     pub(crate) fn new(incoming: Option<Incoming>, clock: Clock) -> Self {
         let incoming = incoming.filter(|incoming| !incoming.is_end_stream());
         let upload = incoming.is_some().then(|| {
-            let (last_frame, complete) = (AtomicU64::new(clock.now().as_nanos()), AtomicBool::new(false));
-            Arc::new(Upload { clock, last_frame, complete })
+            Arc::new(Upload {
+                clock,
+                last_frame: AtomicU64::new(clock.now().as_nanos()),
+                complete: AtomicBool::new(false),
+                broken: AtomicBool::new(false),
+            })
         });
         Self { incoming, upload }
     }
@@ -45,6 +50,11 @@ impl Upload {
     /// When the upstream was given something last.
     pub(super) fn last_frame(&self) -> Timestamp {
         Timestamp::from_nanos(self.last_frame.load(Relaxed))
+    }
+
+    /// Whether the client broke off, or sent what is not a body.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Relaxed)
     }
 
     /// Whether it was given everything.
@@ -70,7 +80,10 @@ impl Body for RequestBody {
                 None => true,
                 // Nothing can follow trailers, and hyper does not ask.
                 Some(Ok(frame)) => frame.is_trailers() || incoming.is_end_stream(),
-                Some(Err(_)) => false,
+                Some(Err(_)) => {
+                    upload.broken.store(true, Relaxed);
+                    false
+                }
             };
             if is_last {
                 upload.complete.store(true, Relaxed);
