@@ -28,6 +28,8 @@ use crate::worker::Worker;
 /// How long, and for how many bytes, a closed connection is read on so that its client sees the last answer.
 const LINGER_TIME: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 1024 * 1024;
+/// How long an idle connection that is told to go has for that.
+const GOODBYE_TIME: Duration = Duration::from_secs(1);
 /// HTTP/2 streams that one connection may have open; also the first line against rapid resets.
 const H2_STREAMS_MAX: u32 = 256;
 /// Streams that we had to reset before the peer is sent away (CVE-2025-8671). hyper's default is 1024.
@@ -117,13 +119,19 @@ async fn converse<C: Future<Output = hyper::Result<()>>>(
         tokio::select! {
             biased;
             ended = &mut conversation => return ended.is_ok() || client.unread.load(Relaxed),
-            () = &mut overdue => return false,
+            () = &mut overdue => break,
             _ = &mut drain, if !draining => {
                 draining = true;
                 close(conversation.as_mut());
             }
         }
     }
+    if !matches!(client.socket.waiting(), Waiting::Idle(_)) {
+        return false;
+    }
+    // An idle connection is told to go, which over HTTP/2 takes a word to the client.
+    close(conversation.as_mut());
+    timeout(GOODBYE_TIME, conversation).await.is_ok_and(|ended| ended.is_ok())
 }
 
 fn http1(max_header_bytes: u32) -> http1::Builder {

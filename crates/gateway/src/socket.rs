@@ -31,6 +31,8 @@ pub(crate) struct Socket {
     since: AtomicU64,
     /// The first bytes of a request head have come, the rest has not.
     in_head: AtomicBool,
+    /// It speaks HTTP/2, where bytes between requests need not be the beginning of one.
+    http2: AtomicBool,
     /// Requests being served.
     requests: AtomicU32,
     /// Of those, the ones whose answer has begun.
@@ -61,6 +63,7 @@ impl Socket {
             since: AtomicU64::new(clock.now().as_nanos()),
             // A fresh connection has to say something within the time for a head: it was opened to be used.
             in_head: AtomicBool::new(true),
+            http2: AtomicBool::new(false),
             requests: AtomicU32::new(0),
             answering: AtomicU32::new(0),
             moved: AtomicBool::new(false),
@@ -110,6 +113,8 @@ impl Socket {
                 return false;
             }
             if seen == PREFACE.len() {
+                self.http2.store(true, Relaxed);
+                self.in_head.store(false, Relaxed);
                 return true;
             }
             // Only the first bytes of it have come, and nobody tells when there are more than those. Whoever keeps it
@@ -164,7 +169,8 @@ impl Socket {
 
     fn note_read(&self) {
         self.moved.store(true, Relaxed);
-        if self.requests.load(Relaxed) == 0 && !self.in_head.swap(true, Relaxed) {
+        let begins_head = self.requests.load(Relaxed) == 0 && !self.http2.load(Relaxed);
+        if begins_head && !self.in_head.swap(true, Relaxed) {
             self.since.store(self.clock.now().as_nanos(), Relaxed);
         }
     }

@@ -21,7 +21,7 @@ pub(crate) const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 /// is the one that is used next.
 #[derive(Clone)]
 pub(crate) struct Policy {
-    service: SocketAddr,
+    endpoints: Vec<SocketAddr>,
     workers: u32,
     server: String,
     upstream: String,
@@ -34,7 +34,7 @@ impl Policy {
     /// Four slots, no queue.
     pub(crate) fn before(service: SocketAddr) -> Self {
         Self {
-            service,
+            endpoints: vec![service],
             workers: 1,
             server: String::new(),
             upstream: "timeout = \"20s\"".into(),
@@ -42,6 +42,12 @@ impl Policy {
             queue: "capacity = 0".into(),
             rest: String::new(),
         }
+    }
+
+    /// A further endpoint of the service.
+    pub(crate) fn and(mut self, endpoint: SocketAddr) -> Self {
+        self.endpoints.push(endpoint);
+        self
     }
 
     pub(crate) fn workers(self, workers: u32) -> Self {
@@ -73,13 +79,15 @@ impl Policy {
 
     pub(crate) fn text(&self) -> String {
         let mut text = String::from("[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n");
-        let Self { service, workers, server, upstream, limit, queue, rest } = self;
+        let endpoints: Vec<String> =
+            self.endpoints.iter().map(|endpoint| format!("http://{endpoint}")).collect();
+        let Self { workers, server, upstream, limit, queue, rest, .. } = self;
         if !server.contains("access_log =") {
             text.push_str("access_log = \"off\"\n");
         }
         write!(
             text,
-            "workers = {workers}\n{server}\n\n[[upstream]]\nname = \"service\"\nendpoints = [\"http://{service}\"]\n\
+            "workers = {workers}\n{server}\n\n[[upstream]]\nname = \"service\"\nendpoints = {endpoints:?}\n\
              {upstream}\n\n[upstream.concurrency]\n{limit}\n\n[upstream.queue]\n{queue}\n\n{rest}\n"
         )
         .unwrap();

@@ -21,6 +21,7 @@ mod wait;
 // The tests.
 mod accounting;
 mod article;
+mod balance;
 mod bodies;
 mod command;
 mod connections;
