@@ -199,7 +199,7 @@ const ONE: NonZeroU32 = NonZeroU32::MIN;
 const SECOND: Duration = Duration::from_secs(1);
 
 proptest! {
-    /// In any window of length t at most `burst + rate · t + 1` are admitted, whatever the pattern.
+    /// B1. In any window of length t at most `burst + rate · t + 1` are admitted, whatever the pattern.
     #[test]
     fn no_window_exceeds_burst_and_rate(
         count in 1..2000u32, burst in 1..50u32,
@@ -222,7 +222,7 @@ proptest! {
         }
     }
 
-    /// Waiting exactly as long as told succeeds, and a nanosecond less does not.
+    /// B6. Waiting exactly as long as told succeeds, and a nanosecond less does not.
     #[test]
     fn the_wait_that_is_told_is_exact(
         count in 1..1_000_000_000u32, burst in 1..100u32, cost in 1..5u32, start in 0..u64::MAX / 4, used in 1..200u32,
@@ -241,7 +241,7 @@ proptest! {
         }
     }
 
-    /// When the table is full, keys share a sketch. It may restrict too much, never too little: no key gets more
+    /// C3. When the table is full, keys share a sketch. It may restrict too much, never too little: no key gets more
     /// than a limiter of its own would give it.
     #[test]
     fn a_full_table_only_restricts(keys in prop::collection::vec(0..400u64, 1..2000)) {
@@ -262,7 +262,7 @@ proptest! {
         }
     }
 
-    /// Any order of times, however wild: nothing panics and nothing refills from a step back.
+    /// B3. Any order of times, however wild: nothing panics and nothing refills from a step back.
     #[test]
     fn wild_clocks_do_no_harm(times in prop::collection::vec(any::<u64>(), 1..100), count in 1..1_000_000_000u32) {
         let mut limiter = RateLimiter::new(quota(count, SECOND, 1), ONE);
@@ -273,7 +273,7 @@ proptest! {
     }
 }
 
-/// One client name after another, each used once, against a full table: all of them together get no more than the
+/// C1, C3. One client name after another, each used once, against a full table: all of them together get no more than the
 /// sketch's places are worth.
 #[test]
 fn changing_names_gains_nothing() {
@@ -295,7 +295,7 @@ fn changing_names_gains_nothing() {
     assert!(limiter.check(Timestamp::ZERO, 42, ONE).is_err());
 }
 
-/// bucket4j#51: after any idle time a bucket holds its burst, no more and not a negative number.
+/// B2 (bucket4j#51): after any idle time a bucket holds its burst, no more and not a negative number.
 #[test]
 fn idle_time_fills_up_to_the_burst() {
     let hour = 3_600_000_000_000u64;
@@ -310,6 +310,7 @@ fn idle_time_fills_up_to_the_burst() {
     }
 }
 
+/// B3. A step back of the clock, or a process that was stopped for a while, gives nobody more than a burst.
 #[test]
 fn time_that_goes_back_refills_nothing() {
     let mut limiter = RateLimiter::new(quota(1, SECOND, 1), ONE);
@@ -321,7 +322,7 @@ fn time_that_goes_back_refills_nothing() {
     assert!(limiter.check(Timestamp::from_millis(101_000), 1, ONE).is_ok());
 }
 
-/// bucket4j#220, redis#15113: what costs more than the whole burst is refused for good, without a time to come back.
+/// B5 (bucket4j#220, redis#15113): what costs more than the whole burst is refused for good, without a time to come back.
 #[test]
 fn cost_above_burst_is_refused_for_good() {
     let mut limiter = RateLimiter::new(quota(10, SECOND, 3), ONE);
@@ -339,7 +340,7 @@ fn a_tight_loop_gets_burst_and_rate() {
     assert_eq!(admitted, 199);
 }
 
-/// hookaido#239: a reload that changes nothing refills nothing. scality#6046: one that changes something counts at
+/// B10 (hookaido#239): a reload that changes nothing refills nothing. scality#6046: one that changes something counts at
 /// once, and what was used stays used.
 #[test]
 fn reconfiguring_keeps_what_was_used() {
@@ -358,7 +359,7 @@ fn reconfiguring_keeps_what_was_used() {
     assert_eq!(limiter.check(second, 1, ONE), Err(RateRefusal::NotYet(Duration::from_nanos(1))));
 }
 
-/// Kong#5790: many at once on one key admit exactly what one would.
+/// B8 (Kong#5790): many at once on one key admit exactly what one would.
 #[test]
 fn a_shared_bucket_admits_exactly_its_burst() {
     let limiter = std::sync::Mutex::new(RateLimiter::new(quota(1, Duration::from_secs(3600), 1000), ONE));
@@ -369,4 +370,21 @@ fn a_shared_bucket_admits_exactly_its_burst() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(admitted, 1000);
+}
+
+/// C2, C4 (traefik#13704, haproxy#2024): keys that are no longer used take no place, although nobody sweeps: ten
+/// minutes of new names, never more at once than the table can hold, and not one of them is ever short of a place.
+#[test]
+fn keys_that_are_idle_take_no_place() {
+    let mut limiter = RateLimiter::new(quota(10, SECOND, 1), NonZeroU32::new(1000).unwrap());
+    for millis in 0..600_000u64 {
+        // A key is in use for 100 ms after its one request, so a hundred names in a hundred milliseconds are 1000.
+        for n in 0..10 {
+            let key = (millis * 10 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            assert!(limiter.check(Timestamp::from_millis(millis), key, ONE).is_ok());
+        }
+    }
+    assert_eq!(limiter.overflowed(), 0);
+    assert!(limiter.keys_in_use(Timestamp::from_millis(600_000)) <= 1000);
+    assert_eq!(limiter.keys_in_use(Timestamp::from_millis(600_100)), 0);
 }

@@ -137,7 +137,7 @@ fn names(word: &str) -> Vec<String> {
     }
 }
 
-/// Four slots, a queue of eight, fifty at once: twelve are served in three rounds, and the other 38 are refused
+/// A1. Four slots, a queue of eight, fifty at once: twelve are served in three rounds, and the other 38 are refused
 /// before anything has been served. ("Backpressure, Rate Limiting and Load Shedding in an API Gateway")
 #[test]
 fn bounded_queue() {
@@ -171,7 +171,7 @@ fn no_queue_hands_over_or_refuses() {
     );
 }
 
-/// The article's gateway looked at the wait when a worker picked the request up, and refused after 620 ms. Here the
+/// A13. The article's gateway looked at the wait when a worker picked the request up, and refused after 620 ms. Here the
 /// timer refuses at 500 while nothing is known, and the next burst is refused on arrival.
 #[test]
 fn wait_budget_is_kept_by_timer_then_by_forecast() {
@@ -214,6 +214,7 @@ fn an_orphan_keeps_its_slot() {
     );
 }
 
+/// A2. Who leaves the queue makes room at once, for those behind and for those to come.
 #[test]
 fn who_leaves_the_queue_makes_room() {
     check(
@@ -233,7 +234,7 @@ fn who_leaves_the_queue_makes_room() {
     );
 }
 
-/// embassy#6964, failsafe#400: of many waiters all but the last leave; the last gets the slot at once.
+/// A5 (embassy#6964, failsafe#400): of many waiters all but the last leave; the last gets the slot at once.
 #[test]
 fn the_last_of_many_waiters_is_served() {
     let mut admission = Admission::new(policy(1, 10_000, 60_000));
@@ -260,7 +261,7 @@ fn the_last_of_many_waiters_is_served() {
     assert_eq!(admission.snapshot().in_flight, 0);
 }
 
-/// failsafe#400: eight time out on a limit of eight; then the limit is still eight.
+/// A6 (failsafe#400): eight time out on a limit of eight; then the limit is still eight.
 #[test]
 fn waiters_that_time_out_take_no_slot_with_them() {
     check(
@@ -278,7 +279,7 @@ fn waiters_that_time_out_take_no_slot_with_them() {
     );
 }
 
-/// A limit that falls below what is in flight drains; raised again, it wakes those who wait.
+/// A10. A limit that falls below what is in flight drains; raised again, it wakes those who wait.
 #[test]
 fn a_limit_that_falls_drains() {
     check(

@@ -46,7 +46,7 @@ async fn a_waiter_is_granted_the_slot_that_is_given_back() {
     assert_eq!(gate.snapshot().in_flight, 0);
 }
 
-/// Refused by a timer, not when a slot happens to be free.
+/// A13. Refused by a timer, not when a slot happens to be free.
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_on_time() {
     let gate = gate(1, 8, 500);
@@ -58,7 +58,7 @@ async fn a_wait_ends_on_time() {
     assert!((500..=502).contains(&took.as_millis()), "{took:?}");
 }
 
-/// Of ten thousand waiters all but the last leave; the last gets the next slot at once.
+/// A5. Of ten thousand waiters all but the last leave; the last gets the next slot at once.
 #[tokio::test(start_paused = true)]
 async fn the_last_of_many_is_served_when_the_others_leave() {
     let gate = gate(1, 10_000, 60_000);
@@ -72,7 +72,7 @@ async fn the_last_of_many_is_served_when_the_others_leave() {
     assert_eq!(gate.snapshot().counts.cancelled, 9_999);
 }
 
-/// Eight time out beside a limit of eight; afterwards the whole limit is there.
+/// A6. Eight time out beside a limit of eight; afterwards the whole limit is there.
 #[tokio::test(start_paused = true)]
 async fn waiters_that_time_out_take_no_slot_with_them() {
     let gate = gate(8, 8, 100);
@@ -99,6 +99,7 @@ async fn a_slot_granted_to_nobody_is_passed_on() {
     assert_eq!(gate.snapshot().in_flight, 0);
 }
 
+/// A7. Whoever panics with a slot gives it back, and the gate still works.
 #[tokio::test(start_paused = true)]
 async fn a_panic_gives_the_slot_back() {
     let gate = gate(1, 0, 500);
@@ -134,7 +135,7 @@ async fn a_limit_raised_wakes_those_who_wait() {
     next.await.unwrap().unwrap().complete(Outcome::Success);
 }
 
-/// haproxy#3290: with an idle upstream nobody ever sits in the queue. Twenty rounds of two hundred, four threads.
+/// A14 (haproxy#3290): with an idle upstream nobody ever sits in the queue. Twenty rounds of two hundred, four threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nobody_waits_beside_a_free_slot() {
     let gate = gate(4, 10_000, 10_000);

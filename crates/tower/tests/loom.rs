@@ -1,4 +1,4 @@
-//! Every interleaving of a few threads at one gate, explored by loom:
+//! A12. Every interleaving of a few threads at one gate, explored by loom:
 //! `RUSTFLAGS="--cfg tidegate_loom" cargo test -p tidegate-tower --release --test loom`.
 #![cfg(tidegate_loom)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]

@@ -4,9 +4,8 @@
 //! when `/api/stats` says what it waits for. Every wait has a bound, after which the test fails and says what did not
 //! come. Where a time is asserted, the lower bound is exact and the upper one leaves room for a busy machine.
 //!
-//! The identifiers in the tests' comments (A2, D5, …) are those of the list of hazards: what has gone wrong in other
-//! gateways, by chapter. A: slots and queue, B and C: rate limits and their keys, D: framing, E: slow clients and
-//! floods, F: HTTP/2, G: upstreams that misbehave, K: operations.
+//! The identifiers in the tests' comments (A2, D5, …) are those of `docs/hazards.md`: what has gone wrong in other
+//! gateways.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

@@ -4,6 +4,7 @@ use expect_test::expect;
 
 use crate::refuse_briefly;
 
+/// B9 (actix-governor#49): a number without a unit is never guessed at.
 #[test]
 fn a_bare_number_where_a_unit_is_needed() {
     refuse_briefly(
@@ -115,6 +116,7 @@ fn durations() {
     );
 }
 
+/// B11: what is no number, or none that makes sense, is an error.
 #[test]
 fn numbers_that_are_none() {
     refuse_briefly(
@@ -191,6 +193,7 @@ fn numbers_that_are_none() {
     );
 }
 
+/// A11 (cowprotocol#4804, redis-cell#41): a zero that would let nobody through is an error, not a deadlock.
 /// Whatever would let nothing through, for ever.
 #[test]
 fn zeros() {
