@@ -18,7 +18,7 @@ pub(crate) struct Function {
     pub(crate) name: String,
     /// Where its `fn` stands.
     pub(crate) line: usize,
-    /// From `fn` to the closing brace, both included.
+    /// From `fn` to the closing brace, both included; a text counts as one line.
     pub(crate) lines: usize,
 }
 
@@ -80,10 +80,22 @@ fn functions_here(tokens: &[TokenTree]) -> Vec<Function> {
         if let Some(body) = body(&tokens[index + 2..]) {
             let line = keyword.span().start().line;
             let end = body.span_close().end().line;
-            found.push(Function { name: name.to_string(), line, lines: end + 1 - line });
+            let lines = end + 1 - line - text_lines(body);
+            found.push(Function { name: name.to_string(), line, lines });
         }
     }
     found
+}
+
+/// How many line ends there are inside of literals: a text, such as a snapshot, is read as one thing, so it counts as
+/// one line however long it is.
+fn text_lines(group: &Group) -> usize {
+    let lines = |token| match token {
+        TokenTree::Literal(literal) => literal.span().end().line - literal.span().start().line,
+        TokenTree::Group(group) => text_lines(&group),
+        TokenTree::Ident(_) | TokenTree::Punct(_) => 0,
+    };
+    group.stream().into_iter().map(lines).sum()
 }
 
 fn body(after_name: &[TokenTree]) -> Option<&Group> {
@@ -166,6 +178,14 @@ mod tests {
                 "{wrapper} {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_text_counts_as_one_line() {
+        let text =
+            |code| format!("//! Long.\n\nfn long() {{\n    let a = \"{}\";\n{code}}}\n", "text\n".repeat(99));
+        check(&text("    step();\n".repeat(67)), &[]);
+        check(&text("    step();\n".repeat(68)), &["3: function `long` has 71 lines (at most 70)"]);
     }
 
     fn findings_of(text: &str) -> Vec<String> {
