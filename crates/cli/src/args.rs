@@ -55,9 +55,10 @@ Examples:
   tidegate run --upstream http://127.0.0.1:3000 --limit 4 --queue 8 --wait 500ms
   tidegate run --config /etc/tidegate.toml
 
-SIGTERM or Ctrl-C: takes no new connections and lets running requests end, at most for the policy's `drain`.
-A second one ends at once, with exit code 1. SIGHUP reads the policy file again; if it is not right, the one before
-stays in force.", group = clap::ArgGroup::new("what").required(true).args(["config", "upstream"]))]
+SIGTERM or Ctrl-C: takes no new connections and lets running requests end,
+at most for the policy's `drain`. A second one ends at once, with exit code 1.
+SIGHUP reads the policy file again; if it is not right, the one before stays
+in force.", group = clap::ArgGroup::new("what").required(true).args(["config", "upstream"]))]
 pub(crate) struct RunArgs {
     /// The policy file.
     #[arg(long, short, value_name = "FILE")]
@@ -159,8 +160,9 @@ Examples:
   curl 'http://127.0.0.1:8103/work?ms=50'                  this one takes 50 ms
   curl http://127.0.0.1:8103/stats
 
-GET /work takes ?ms=N (time), ?status=N and ?bytes=N (the answer). Work goes on when its client leaves, as it does in
-most services, unless --cancels-work is given.")]
+GET /work takes ?ms=N (time), ?status=N and ?bytes=N (the answer). Work goes on
+when its client leaves, as it does in most services, unless --cancels-work is
+given. POST /reset begins to count anew.")]
 pub(crate) struct UpstreamArgs {
     /// The port to listen on, on 127.0.0.1.
     #[arg(long, default_value_t = 8103)]
@@ -182,7 +184,8 @@ Examples:
   tidegate schema > tidegate.schema.json
   tidegate schema --markdown                               every key, as a page to read
 
-Put `#:schema tidegate.schema.json` on the first line of a policy, and editors that know TOML complete and check it.")]
+Put `#:schema tidegate.schema.json` on the first line of a policy, and editors
+that know TOML complete and check it.")]
 pub(crate) struct SchemaArgs {
     /// Prints the reference of all keys in Markdown instead.
     #[arg(long)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
 use http::header::HeaderName;
-use tidegate_engine::{RateLimiter, RateRefusal, Reason, Rejection, Timestamp};
+use tidegate_engine::{RateLimiter, RateRefusal, Reason, Rejection, RouteId, Timestamp};
 use tidegate_policy::{PathPattern, RateKey, RateLimit};
 
 use crate::client_addr::limit_key;
@@ -41,7 +41,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) client: IpAddr,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) path: &'a str,
-    pub(crate) route: usize,
+    pub(crate) route: RouteId,
 }
 
 impl Rule {
@@ -160,7 +160,8 @@ mod tests {
         if let Some(value) = header {
             headers.insert("x-key", value.parse().unwrap());
         }
-        let asking = Asking { client: client.parse().unwrap(), headers: &headers, path: "/api/x", route: 0 };
+        let asking =
+            Asking { client: client.parse().unwrap(), headers: &headers, path: "/api/x", route: RouteId(0) };
         (0..times).filter(|_| check(rules, Timestamp::ZERO, &asking).is_ok()).count()
     }
 

@@ -12,7 +12,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use http::{Request, Response, Version, request};
+use http::{Request, Response, StatusCode, Version, request};
 use hyper::body::Incoming;
 use tidegate_engine::{Arrival, Reason};
 use tidegate_tower::Entry;
@@ -80,8 +80,10 @@ async fn answer(
     record.answered(response.status());
     head::for_client(response.headers_mut());
     match upgrade {
-        None => Ok(response),
         Some(upgrade) => Ok(upgrade.finish(client, response)),
+        // It switches to a protocol that nobody has asked for.
+        None if response.status() == StatusCode::SWITCHING_PROTOCOLS => Err(Reason::UpstreamReset.into()),
+        None => Ok(response),
     }
 }
 
@@ -100,10 +102,10 @@ async fn slot(
         let place = upstream.exempt().ok_or(Reason::GatewayOverloaded)?;
         return Ok(Slot::Exempt { _place: place });
     }
-    let asking =
-        Asking { client: record.address, headers: &head.headers, path: head.uri.path(), route: index };
+    let route = live.routes[index].id;
+    let asking = Asking { client: record.address, headers: &head.headers, path: head.uri.path(), route };
     rate::check(&live.rules, record.began(), &asking)?;
-    match upstream.gate.enter(Arrival::new(live.routes[index].id)) {
+    match upstream.gate.enter(Arrival::new(route)) {
         Entry::Admitted(admitted) => Ok(Slot::Admitted(admitted)),
         Entry::Rejected(rejection) => Err(rejection.into()),
         // Whoever is closing takes no new places in line.
