@@ -124,7 +124,7 @@ impl RateLimiter {
         self.quota
     }
 
-    /// How many keys have used some of their quota lately. Looks at the whole table.
+    /// How many keys have used some of their quota lately; in a large table, about how many.
     pub fn keys_in_use(&mut self, now: Timestamp) -> usize {
         let now = self.advance(now);
         self.table.in_use(now)
