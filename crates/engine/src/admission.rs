@@ -27,7 +27,8 @@ use crate::time::Timestamp;
 ///   earlier time than the latest one seen counts as the latest. Each input first lets time pass, so nobody is handed
 ///   a slot after the end of their wait.
 /// - **Outputs** tell what follows. After *any* input, call [`poll_event`](Self::poll_event) until it returns `None`:
-///   each event names a ticket that was granted or refused. Then [`poll_timeout`](Self::poll_timeout) says when to
+///   each event names a ticket that was granted or refused. Do so before the ticket of that very input is put to any
+///   use: it may have the index of one whose wait the input has ended. Then [`poll_timeout`](Self::poll_timeout) says when to
 ///   call `handle_timeout`; calling it early, late or twice does no harm beyond a late refusal.
 /// - **Getters**: [`snapshot`](Self::snapshot).
 ///

@@ -64,12 +64,18 @@ impl Gate {
 
     /// Asks for a slot. The engine decides now; only [`Entry::Waiting`] takes any time.
     pub fn enter(&self, arrival: Arrival) -> Entry {
-        self.input(|state, now| match state.admission.arrive(now, arrival) {
-            Decision::Admit(permit) => Entry::Admitted(Admitted::new(self.clone(), permit)),
-            Decision::Reject(rejection) => Entry::Rejected(rejection),
-            Decision::Queue(ticket) => {
-                let place = state.waiters.open(ticket.id());
-                Entry::Waiting(Waiting { gate: self.clone(), place, ticket: Some(ticket), timer: None })
+        self.input(|state, now| {
+            let decision = state.admission.arrive(now, arrival);
+            // The arrival has let time pass, and whoever it ended a wait for may have had the very index that the new
+            // ticket has now: their end comes before the new one's place.
+            state.hear_events();
+            match decision {
+                Decision::Admit(permit) => Entry::Admitted(Admitted::new(self.clone(), permit)),
+                Decision::Reject(rejection) => Entry::Rejected(rejection),
+                Decision::Queue(ticket) => {
+                    let place = state.waiters.open(ticket.id());
+                    Entry::Waiting(Waiting { gate: self.clone(), place, ticket: Some(ticket), timer: None })
+                }
             }
         })
     }
@@ -112,15 +118,20 @@ impl Gate {
 
     /// One input to the engine: then its events are heard, and then, without the lock, wakers are called.
     fn input<T>(&self, act: impl FnOnce(&mut State, Timestamp) -> T) -> T {
-        let mut state = lock(&self.shared.state);
-        // The clock is read inside the lock, so that the engine sees times in order.
-        let value = act(&mut state, self.shared.clock.now());
-        state.hear_events();
-        if state.to_wake.is_empty() {
-            return value;
+        // Declared outside the lock, because a guard or a waiter that is dropped while the lock is held, be it by a
+        // panic, would wait for it for ever.
+        let value;
+        let mut to_wake;
+        {
+            let mut state = lock(&self.shared.state);
+            // The clock is read inside the lock, so that the engine sees times in order.
+            value = act(&mut state, self.shared.clock.now());
+            state.hear_events();
+            if state.to_wake.is_empty() {
+                return value;
+            }
+            to_wake = std::mem::take(&mut state.to_wake);
         }
-        let mut to_wake = std::mem::take(&mut state.to_wake);
-        drop(state);
         for waker in to_wake.drain(..) {
             waker.wake();
         }

@@ -26,8 +26,8 @@ enum Waiter {
 pub(crate) struct Waiters {
     places: Vec<Waiter>,
     vacant: Vec<usize>,
-    /// The place of the ticket with this index, while it is in the engine's queue.
-    place_of_ticket: Vec<usize>,
+    /// The ticket that has this index and is in the engine's queue, and its place.
+    tickets: Vec<Option<(TicketId, usize)>>,
 }
 
 impl Waiters {
@@ -38,16 +38,18 @@ impl Waiters {
             self.places.len() - 1
         });
         self.places[place] = Waiter::Waiting(None);
-        if self.place_of_ticket.len() <= ticket.index() {
-            self.place_of_ticket.resize(ticket.index() + 1, usize::MAX);
+        if self.tickets.len() <= ticket.index() {
+            self.tickets.resize(ticket.index() + 1, None);
         }
-        self.place_of_ticket[ticket.index()] = place;
+        self.tickets[ticket.index()] = Some((ticket, place));
         place
     }
 
     /// The engine has decided on a ticket. Gives the waker to wake once the lock is released.
     pub(crate) fn end(&mut self, ticket: TicketId, end: Result<Permit, Rejection>) -> Option<Waker> {
-        let place = self.place_of_ticket[ticket.index()];
+        let (known, place) =
+            self.tickets[ticket.index()].take().expect("the engine ends tickets that it has issued");
+        assert_eq!(known, ticket, "a ticket's end came after its index was another's");
         match mem::replace(&mut self.places[place], Waiter::Ended(end)) {
             Waiter::Waiting(waker) => waker,
             Waiter::Vacant | Waiter::Ended(_) => unreachable!("the engine ends each ticket once"),

@@ -158,3 +158,17 @@ async fn nobody_waits_beside_a_free_slot() {
     assert_eq!((end.counts.completed, end.in_flight, end.queue_depth), (4_000, 0, 0));
     assert!(end.max_in_flight <= 4);
 }
+
+/// An arrival lets time pass. When that ends somebody's wait, the newcomer may get the very index that is free again:
+/// the one must be refused and the other wait, and not the other way round.
+#[tokio::test(start_paused = true)]
+async fn a_newcomer_is_not_taken_for_the_one_whose_wait_it_ended() {
+    let gate = gate(1, 8, 500);
+    let held = admitted(&gate);
+    let early = waiting(&gate);
+    tokio::time::advance(Duration::from_millis(500)).await;
+    let late = tokio::spawn(waiting(&gate));
+    assert_eq!(early.await.unwrap_err().reason, Reason::QueueTimeout);
+    held.complete(Outcome::Success);
+    late.await.unwrap().unwrap().complete(Outcome::Success);
+}
