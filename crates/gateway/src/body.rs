@@ -72,7 +72,7 @@ impl Answer {
         match &frame {
             Some(Ok(frame)) => {
                 if let (Some(record), Some(data)) = (&mut self.record, frame.data_ref()) {
-                    record.bytes += data.len() as u64;
+                    record.passed_on(data.len());
                 }
             }
             None => self.end(Record::served),

@@ -30,8 +30,12 @@ const LINGER_TIME: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 1024 * 1024;
 /// How long an idle connection that is told to go has for that.
 const GOODBYE_TIME: Duration = Duration::from_secs(1);
+/// How often that is lengthened while it still serves a request.
+const GOODBYES_MAX: u32 = 60;
 /// HTTP/2 streams that one connection may have open; also the first line against rapid resets.
 const H2_STREAMS_MAX: u32 = 256;
+const H2_STREAM_WINDOW: u32 = 64 * 1024;
+const H2_CONNECTION_WINDOW: u32 = 256 * 1024;
 /// Streams that we had to reset before the peer is sent away (CVE-2025-8671). hyper's default is 1024.
 const H2_LOCAL_RESETS_MAX: usize = 64;
 
@@ -44,7 +48,7 @@ pub(crate) struct Client {
     /// The peer, in the words of the fields that tell the upstream.
     pub(crate) sender: Sender,
     /// An answer went out before its request was read: the rest must be read, or the answer is lost.
-    pub(crate) unread: AtomicBool,
+    pub(crate) unread: Arc<AtomicBool>,
     /// The place among the open connections.
     _place: OwnedSemaphorePermit,
 }
@@ -72,8 +76,7 @@ pub(crate) async fn serve(
     let open = worker.shared.metrics.client_connections.open();
     let socket = Arc::new(Socket::new(stream, worker.shared.clock, worker.shared.read_ahead.clone()));
     let sender = Sender::new(peer.ip(), worker.shared.port);
-    let client =
-        Arc::new(Client { worker, socket, peer, sender, unread: AtomicBool::new(false), _place: place });
+    let client = Arc::new(Client { worker, socket, peer, sender, unread: Arc::default(), _place: place });
     if talk(client.clone()).await {
         linger(&client).await;
     }
@@ -131,7 +134,15 @@ async fn converse<C: Future<Output = hyper::Result<()>>>(
     }
     // An idle connection is told to go, which over HTTP/2 takes a word to the client.
     close(conversation.as_mut());
-    timeout(GOODBYE_TIME, conversation).await.is_ok_and(|ended| ended.is_ok())
+    for _ in 0..GOODBYES_MAX {
+        match timeout(GOODBYE_TIME, conversation.as_mut()).await {
+            Ok(ended) => return ended.is_ok(),
+            // A request that was on its way when the word was sent is still served.
+            Err(_) if matches!(client.socket.waiting(), Waiting::Idle(_)) => return false,
+            Err(_) => {}
+        }
+    }
+    false
 }
 
 fn http1(max_header_bytes: u32) -> http1::Builder {
@@ -150,6 +161,9 @@ fn http2(max_header_bytes: u32) -> http2::Builder<TokioExecutor> {
         .max_concurrent_streams(H2_STREAMS_MAX)
         .max_local_error_reset_streams(H2_LOCAL_RESETS_MAX)
         .max_header_list_size(max_header_bytes)
+        // What a client may send of bodies that nobody reads yet, and so what a connection may cost.
+        .initial_stream_window_size(H2_STREAM_WINDOW)
+        .initial_connection_window_size(H2_CONNECTION_WINDOW)
         .timer(TokioTimer::new());
     builder
 }

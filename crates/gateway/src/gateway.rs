@@ -24,6 +24,8 @@ use crate::{admin, worker};
 const BACKLOG: i32 = 4_096;
 /// Connections that may linger after an early answer, all workers together.
 const LINGERING_MAX: usize = 1_024;
+/// How often, every five milliseconds, it is looked whether the log has been written to its end.
+const LOG_LOOKS: u32 = 200;
 /// Descriptors that are not client connections: listeners, runtimes, the log, the admin side.
 const DESCRIPTORS_RESERVED: usize = 64;
 
@@ -246,8 +248,13 @@ impl Gateway {
         if let Some(admin) = admin {
             let _ = admin.join();
         }
-        self.shared.log.stop();
-        let _ = self.log_thread.join();
+        // A log whose reader has stalled must not keep the process from ending.
+        let mut looks = 0;
+        while !self.log_thread.is_finished() && looks < LOG_LOOKS {
+            self.shared.log.stop();
+            std::thread::park_timeout(Duration::from_millis(5));
+            looks += 1;
+        }
     }
 }
 

@@ -87,10 +87,21 @@ pub(crate) fn for_upstream(
     head.version = Version::HTTP_11;
 }
 
-/// Makes the upstream's response head into the one that the client gets.
-pub(crate) fn for_client(headers: &mut HeaderMap) {
+/// Makes the upstream's response head into the one that the client gets. `false` if its body cannot be passed on: hyper
+/// undoes `chunked`, but what lies beneath it would reach the client without its name.
+pub(crate) fn for_client(headers: &mut HeaderMap) -> bool {
     let found = Found::in_headers(headers);
+    if found.hop_by_hop && headers.contains_key(TRANSFER_ENCODING) {
+        let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+        let chunked = codings.next().is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
+        if !chunked || codings.next().is_some() {
+            return false;
+        }
+        // Chunks count, whatever length is stated beside them (RFC 9112 section 6.3).
+        headers.remove(CONTENT_LENGTH);
+    }
     remove_hop_by_hop(headers, found);
+    true
 }
 
 /// Which fields that need work are there, found in one pass: most heads have none, and looking for each by its name

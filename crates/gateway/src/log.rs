@@ -103,10 +103,10 @@ impl Log {
         self.send(Message::Notice(text.to_string()));
     }
 
-    /// Lets the thread write what it has and end.
+    /// Lets the thread write what it has and end, if it has room for the message; behind a reader that has stalled it
+    /// may not.
     pub(crate) fn stop(&self) {
-        // It is the one message that may wait: the data path is over by now.
-        let _ = self.lines.send(Message::Stop);
+        let _ = self.lines.try_send(Message::Stop);
     }
 
     fn send(&self, message: Message) {

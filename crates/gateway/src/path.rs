@@ -18,6 +18,8 @@ pub(crate) enum BadPath {
     AboveRoot,
     /// It does not begin with `/`.
     NotAbsolute,
+    /// A segment that is nothing, `.` or `..` but for its parameters: whoever drops those sees another path.
+    Parameters,
 }
 
 impl BadPath {
@@ -27,6 +29,7 @@ impl BadPath {
             Self::Character => "the path has a control character or a backslash",
             Self::AboveRoot => "the path leads above its root",
             Self::NotAbsolute => "the path does not begin with a slash",
+            Self::Parameters => "a segment of the path has parameters and no name",
         }
     }
 }
@@ -36,11 +39,15 @@ pub(crate) fn normalize(path: &str) -> Result<Cow<'_, str>, BadPath> {
     if !path.starts_with('/') {
         return Err(BadPath::NotAbsolute);
     }
-    if !needs_work(path.as_bytes())? {
-        return Ok(Cow::Borrowed(path));
+    let path = match needs_work(path.as_bytes())? {
+        false => Cow::Borrowed(path),
+        true => Cow::Owned(resolve_dots(&unescape(path)?)?),
+    };
+    let is_nameless = |segment: &str| matches!(segment.split_once(';'), Some(("" | "." | "..", _)));
+    if path.contains(';') && path.split('/').any(is_nameless) {
+        return Err(BadPath::Parameters);
     }
-    let unescaped = unescape(path)?;
-    resolve_dots(&unescaped).map(Cow::Owned)
+    Ok(path)
 }
 
 /// The path as rules see it: without the parameters of its segments (`/api;v=1/x` is under `/api`), which some
@@ -176,6 +183,10 @@ mod tests {
         assert_eq!(normalize("/a\\b"), Err(BadPath::Character));
         assert_eq!(normalize("/%5cb"), Err(BadPath::Character));
         assert_eq!(normalize("*"), Err(BadPath::NotAbsolute));
+        // Tomcat and its kin drop the parameters, and only then resolve the dots.
+        for path in ["/public/..;/checkout", "/;x/api", "/.;/api", "/%2e%2e;a=1/api"] {
+            assert_eq!(normalize(path), Err(BadPath::Parameters), "{path}");
+        }
     }
 
     proptest! {

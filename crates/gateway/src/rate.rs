@@ -105,21 +105,25 @@ impl Buckets {
 }
 
 /// Counts a request against every rule that applies, or refuses it and counts it against none.
+///
+/// With several rules all their locks are held at once, always taken in the order of the buckets' addresses: the order
+/// of the policy would change with a reload that changes it, while buckets are shared by the policies before and after.
 pub(crate) fn check(rules: &[Rule], now: Timestamp, asking: &Asking<'_>) -> Result<(), Rejection> {
     let path = crate::path::without_parameters(asking.path);
     let mut applying = rules.iter().filter(|rule| rule.applies(&path));
     let Some(first) = applying.next() else { return Ok(()) };
-    let first_key = first.key(asking);
-    let mut limiter = first.buckets.lock();
     let Some(second) = applying.next() else {
-        return limiter.check(now, first_key, NonZeroU32::MIN).map_err(rejection);
+        let key = first.key(asking);
+        return first.buckets.lock().check(now, key, NonZeroU32::MIN).map_err(rejection);
     };
-    // Several: all locks, always in the order of the policy, then a look at all, and only then is anything counted.
-    let mut reservations = vec![limiter.peek(now, first_key, NonZeroU32::MIN).map_err(rejection)?];
-    let mut limiters = vec![limiter];
-    for rule in std::iter::once(second).chain(applying) {
+    let mut all: Vec<&Rule> = [first, second].into_iter().chain(applying).collect();
+    all.sort_by_key(|rule| Arc::as_ptr(&rule.buckets));
+    let mut limiters = Vec::with_capacity(all.len());
+    let mut reservations = Vec::with_capacity(all.len());
+    for rule in all {
+        let key = rule.key(asking);
         let mut limiter = rule.buckets.lock();
-        reservations.push(limiter.peek(now, rule.key(asking), NonZeroU32::MIN).map_err(rejection)?);
+        reservations.push(limiter.peek(now, key, NonZeroU32::MIN).map_err(rejection)?);
         limiters.push(limiter);
     }
     for (limiter, reservation) in limiters.iter_mut().zip(reservations) {

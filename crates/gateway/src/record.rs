@@ -32,7 +32,7 @@ pub(crate) struct Record {
     upstream: Option<Duration>,
     status: StatusCode,
     /// Bytes of the answer's body that were handed on.
-    pub(crate) bytes: u64,
+    bytes: u64,
     answering: bool,
     ended: bool,
 }
@@ -97,6 +97,12 @@ impl Record {
         self.client.socket.answer_began();
     }
 
+    /// So many bytes of the answer's body go out.
+    pub(crate) fn passed_on(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+        self.client.socket.answer_moved();
+    }
+
     /// The client has had all of the upstream's answer.
     pub(crate) fn served(self) {
         let ending = if self.status.is_server_error() { Ending::ServerError } else { Ending::Success };
@@ -145,8 +151,9 @@ impl Record {
         self.ended = true;
         let now = self.client.now();
         self.client.socket.request_ended(now, self.answering);
-        if let Some(route) = self.route {
-            self.live.routes[route].stats.ended(ending, reason);
+        match self.route {
+            Some(route) => self.live.routes[route].stats.ended(ending, reason),
+            None => self.client.worker.shared.metrics.unrouted.ended(ending, reason),
         }
         let log = &self.client.worker.shared.log;
         let Some((method, uri, version)) = &self.asked else { return };

@@ -140,7 +140,9 @@ fn rejected(manner: Manner, rejection: Rejection, longest: Duration) -> Response
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(PROXY_STATUS, rendered.proxy_status.clone());
     let wait = match rendered.answer.retry {
-        Retry::After => Some(rejection.retry_after.clamp(Duration::from_millis(1), longest)),
+        // Where nothing is known, a second is a fair guess; at once would be the worst.
+        Retry::After if rejection.retry_after.is_zero() => Some(Duration::from_secs(1)),
+        Retry::After => Some(rejection.retry_after.min(longest)),
         Retry::Unsaid | Retry::Never => None,
     };
     if let Some(wait) = wait {

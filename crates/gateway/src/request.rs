@@ -12,7 +12,8 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use http::{Request, Response, StatusCode, Version, request};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderValue, Request, Response, StatusCode, Version, request};
 use hyper::body::Incoming;
 use tidegate_engine::{Arrival, Reason};
 use tidegate_tower::Entry;
@@ -69,7 +70,11 @@ async fn answer(
     let protocol = upgrade.as_ref().map(Upgrade::protocol);
     head::for_upstream(&mut head, &client.sender, client.is_trusted(live), protocol);
     head.uri = route::origin_form(&head.uri);
-    let body = RequestBody::new(body.take(), client.worker.shared.clock);
+    let body = RequestBody::new(body.take(), client);
+    if body.has_content() && !head.headers.contains_key(CONTENT_LENGTH) {
+        // hyper would send a GET without its body, if nothing said that it has one.
+        head.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
     let upstream = &live.upstreams[live.policy.routes[index].upstream];
     let flight = Flight::new(client.worker.clone(), upstream.clone(), slot);
     record.dispatched(flight.began());
@@ -78,7 +83,9 @@ async fn answer(
     let mut response = Box::pin(upstream::send(&client.worker, upstream, flight, request)).await?;
 
     record.answered(response.status());
-    head::for_client(response.headers_mut());
+    if !head::for_client(response.headers_mut()) {
+        return Err(Reason::UpstreamReset.into());
+    }
     match upgrade {
         Some(upgrade) => Ok(upgrade.finish(client, response)),
         // It switches to a protocol that nobody has asked for.

@@ -167,8 +167,20 @@ impl Socket {
         }
     }
 
-    fn note_read(&self) {
+    /// Part of an answer goes out to the client.
+    pub(crate) fn answer_moved(&self) {
         self.moved.store(true, Relaxed);
+    }
+
+    /// Over HTTP/2 bytes may be a ping, which is no progress of anything.
+    fn note_bytes(&self) {
+        if !self.http2.load(Relaxed) {
+            self.moved.store(true, Relaxed);
+        }
+    }
+
+    fn note_read(&self) {
+        self.note_bytes();
         let begins_head = self.requests.load(Relaxed) == 0 && !self.http2.load(Relaxed);
         if begins_head && !self.in_head.swap(true, Relaxed) {
             self.since.store(self.clock.now().as_nanos(), Relaxed);
@@ -219,7 +231,7 @@ impl SocketIo {
             match write(&self.0.stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => {
-                    self.0.moved.store(true, Relaxed);
+                    self.0.note_bytes();
                     return Poll::Ready(done);
                 }
             }

@@ -34,11 +34,9 @@ impl Upgrade {
     /// it has been a way past gateways).
     pub(crate) fn asked_for(client: &Client, head: &mut request::Parts) -> Result<Option<Self>, Reason> {
         let asks = head.version == Version::HTTP_11
-            && head.headers.get_all(CONNECTION).iter().any(|value| lists_upgrade(value.as_bytes()));
-        let Some(protocol) = head.headers.get(UPGRADE).filter(|value| asks && *value != "h2c").cloned()
-        else {
-            return Ok(None);
-        };
+            && head.headers.get_all(CONNECTION).iter().any(|value| lists(value.as_bytes(), b"upgrade"));
+        let protocol = head.headers.get(UPGRADE).filter(|value| asks && !lists(value.as_bytes(), b"h2c"));
+        let Some(protocol) = protocol.cloned() else { return Ok(None) };
         let Some(client_side) = head.extensions.remove::<OnUpgrade>() else { return Ok(None) };
         let upgrades = client.worker.shared.upgrades.clone();
         let place = upgrades.try_acquire_owned().map_err(|_| Reason::GatewayOverloaded)?;
@@ -77,6 +75,7 @@ impl Upgrade {
     }
 }
 
-fn lists_upgrade(value: &[u8]) -> bool {
-    value.split(|&byte| byte == b',').any(|name| name.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
+/// Whether a list field has this element.
+fn lists(value: &[u8], element: &[u8]) -> bool {
+    value.split(|&byte| byte == b',').any(|name| name.trim_ascii().eq_ignore_ascii_case(element))
 }

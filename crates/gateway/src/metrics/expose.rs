@@ -17,7 +17,7 @@ const PRIORITY: &str = "default";
 pub(crate) fn expose(shared: &Shared) -> String {
     let live = shared.live();
     let mut page = Page { text: String::with_capacity(16 * 1024) };
-    routes(&mut page, &live);
+    routes(&mut page, shared, &live);
     upstreams(&mut page, &live);
     gateway(&mut page, shared, &live);
     page.text
@@ -66,15 +66,15 @@ impl Page {
     }
 }
 
-fn routes(page: &mut Page, live: &Live) {
+fn routes(page: &mut Page, shared: &Shared, live: &Live) {
     let current =
-        live.policy.routes.iter().zip(&live.routes).map(|(policy, live)| (&policy.label, &live.stats));
-    let all: Vec<(&String, &RouteStats)> =
-        current.chain(&live.retired).map(|(label, stats)| (label, stats.as_ref())).collect();
+        live.policy.routes.iter().zip(&live.routes).map(|(policy, route)| (&policy.label, &route.stats));
+    let known = current.chain(&live.retired).map(|(label, stats)| (label.as_str(), stats.as_ref()));
+    let all: Vec<(&str, &RouteStats)> = known.chain([("", &shared.metrics.unrouted)]).collect();
     page.head(names::REQUESTS);
     for (route, stats) in &all {
         for (ending, outcome) in Ending::ALL {
-            let labels = [("route", route.as_str()), ("priority", PRIORITY), ("outcome", outcome)];
+            let labels = [("route", *route), ("priority", PRIORITY), ("outcome", outcome)];
             page.sample(names::REQUESTS.0, &labels, stats.endings[ending as usize].get() as f64);
         }
     }
@@ -84,7 +84,7 @@ fn routes(page: &mut Page, live: &Live) {
             let count = stats.rejected[reason as usize].get();
             // Most reasons never occur on most routes; those are left out.
             if count > 0 {
-                let labels = [("route", route.as_str()), ("priority", PRIORITY), ("reason", reason.name())];
+                let labels = [("route", *route), ("priority", PRIORITY), ("reason", reason.name())];
                 page.sample(names::REJECTED.0, &labels, count as f64);
             }
         }
@@ -138,10 +138,7 @@ fn gateway(page: &mut Page, shared: &Shared, live: &Live) {
     }
     page.single(names::ACCEPT_ERRORS, metrics.accept_errors.get() as f64);
     page.single(names::GOODPUT, metrics.goodput.get() as f64);
-    page.single(
-        names::WASTED,
-        live.upstreams.iter().map(|one| one.stats.wasted.get()).sum::<u64>() as f64 / 1e9,
-    );
+    page.single(names::WASTED, metrics.wasted.get() as f64 / 1e9);
     page.head(names::RATE_LIMIT_KEYS);
     for rule in &live.rules {
         let keys = rule.keys_in_use(shared.clock.now()) as f64;

@@ -128,6 +128,10 @@ pub(crate) struct Metrics {
     pub(crate) upstream_connections: OpenConnections,
     pub(crate) accept_errors: Counter,
     pub(crate) goodput: Counter,
+    /// Requests that were refused before they had a route.
+    pub(crate) unrouted: RouteStats,
+    /// Nanoseconds that upstreams spent on answers that nobody waited for, those of earlier policies included.
+    pub(crate) wasted: Counter,
     pub(crate) queue_wait: Histogram,
     pub(crate) rejection: Histogram,
     pub(crate) upstream: Histogram,

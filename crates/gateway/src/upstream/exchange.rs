@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
 use tidegate_engine::{Outcome, Reason};
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout_at};
 
 use super::Upstream;
 use super::connection::{ConnectError, Connection};
@@ -33,7 +33,13 @@ pub(crate) async fn send(
             return Err(Reason::UpstreamConnect.into());
         };
         let in_flight = endpoint.enter();
-        let mut connection = match connect(worker, upstream, endpoint, fresh).await {
+        // Time runs from the dispatch, and an answer that is overdue is not asked for any more.
+        let overdue = worker.shared.clock.instant(flight.overdue());
+        let Ok(connected) = timeout_at(overdue, connect(worker, upstream, endpoint, fresh)).await else {
+            flight.broken();
+            return Err(Reason::UpstreamTimeout.into());
+        };
+        let mut connection = match connected {
             Ok(connection) => connection,
             Err(ConnectError::Unreachable) => {
                 tried.push(endpoint.clone());

@@ -164,6 +164,14 @@ impl Flight {
         self.inner.as_ref().map_or(Timestamp::ZERO, |inner| inner.began)
     }
 
+    /// Whether all of the answer has been read.
+    fn has_ended(&self) -> bool {
+        match self.inner.as_ref().and_then(|inner| inner.wire.as_ref()) {
+            Some(Wire { rest: Rest::Body(body), .. }) => body.is_end_stream(),
+            _ => true,
+        }
+    }
+
     fn finish(&mut self) {
         if let Some(inner) = self.inner.take() {
             inner.finish();
@@ -217,7 +225,9 @@ async fn see_out(
     mut wire: Wire,
 ) {
     let ended = timeout(upstream.policy.orphan_max, poll_fn(|cx| wire.poll_to_the_end(cx))).await;
-    upstream.stats.wasted.add_duration(worker.shared.clock.now().since(began));
+    let wasted = worker.shared.clock.now().since(began);
+    upstream.stats.wasted.add_duration(wasted);
+    worker.shared.metrics.wasted.add_duration(wasted);
     if matches!(ended, Ok(Ok(()))) {
         orphan.ended();
         keep(wire, &worker, &upstream);
@@ -270,10 +280,7 @@ impl AnswerBody {
 
     /// Whether the answer has come to its proper end.
     pub(crate) fn has_ended(&self) -> bool {
-        match self.flight.inner.as_ref().and_then(|inner| inner.wire.as_ref()) {
-            Some(Wire { rest: Rest::Body(body), .. }) => body.is_end_stream(),
-            _ => true,
-        }
+        self.flight.has_ended()
     }
 }
 
@@ -292,8 +299,9 @@ impl Body for AnswerBody {
         };
         match &frame {
             None => flight.finish(),
-            // Nothing can follow trailers, and hyper does not ask.
-            Some(Ok(frame)) if frame.is_trailers() => flight.finish(),
+            // hyper does not ask for what follows trailers or the last byte of a body of known length, and may hold on
+            // to that for as long as the client does not take it. The upstream is done, and so is its slot.
+            Some(Ok(frame)) if frame.is_trailers() || flight.has_ended() => flight.finish(),
             Some(Ok(_)) => {}
             Some(Err(_)) => {
                 if let Some(inner) = flight.inner.take() {

@@ -11,10 +11,14 @@ use hyper::body::Incoming;
 use tidegate_engine::Timestamp;
 use tidegate_tower::Clock;
 
+use crate::connection::Client;
+
 /// What is sent to the upstream as a body: the client's, frame by frame, never more than one at a time.
 pub(crate) struct RequestBody {
     /// `None` when there is nothing to send.
     incoming: Option<Incoming>,
+    /// The client's: whether something of a request was left unread on its connection.
+    unread: Arc<AtomicBool>,
     /// `None` for a request without a body, which has nothing to follow.
     upload: Option<Arc<Upload>>,
 }
@@ -28,7 +32,8 @@ pub(crate) struct Upload {
 }
 
 impl RequestBody {
-    pub(crate) fn new(incoming: Option<Incoming>, clock: Clock) -> Self {
+    pub(crate) fn new(incoming: Option<Incoming>, client: &Client) -> Self {
+        let clock = client.worker.shared.clock;
         let incoming = incoming.filter(|incoming| !incoming.is_end_stream());
         let upload = incoming.is_some().then(|| {
             Arc::new(Upload {
@@ -38,11 +43,24 @@ impl RequestBody {
                 broken: AtomicBool::new(false),
             })
         });
-        Self { incoming, upload }
+        Self { incoming, unread: client.unread.clone(), upload }
+    }
+
+    pub(crate) fn has_content(&self) -> bool {
+        self.upload.is_some()
     }
 
     pub(super) fn upload(&self) -> Option<Arc<Upload>> {
         self.upload.clone()
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if self.upload.as_ref().is_some_and(|upload| !upload.is_complete()) {
+            // Its client may still be sending, and must not be reset before it has read its answer.
+            self.unread.store(true, Relaxed);
+        }
     }
 }
 

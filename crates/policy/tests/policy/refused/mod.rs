@@ -20,7 +20,7 @@ fn the_design_example_names_what_is_not_built() {
         error: `algorithm`: "ebb" is not supported by this version of tidegate
           --> policy.toml:19:13
            |
-        19 | algorithm = "ebb"                    # the default (notes/limiter.md); to compare with: aimd, gradient2, vegas
+        19 | algorithm = "ebb"                    # the default; to compare with: aimd, gradient2, vegas
            |             ^^^^^
            |
            = help: write "aimd", or leave the key out
