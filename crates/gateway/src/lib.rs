@@ -1,6 +1,6 @@
 //! The reverse proxy of tidegate, as a library.
 //!
-//! The file list is the life of a request, and `request.rs` holds it as one function:
+//! The file list is the life of a request, and `request.rs` holds it:
 //!
 //! ```text
 //! socket → listen → connection → request → route → rate → Gate → upstream → body → client

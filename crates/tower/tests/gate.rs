@@ -172,3 +172,32 @@ async fn a_newcomer_is_not_taken_for_the_one_whose_wait_it_ended() {
     held.complete(Outcome::Success);
     late.await.unwrap().unwrap().complete(Outcome::Success);
 }
+
+/// Arrivals, ends of waits and completions all at once, on real threads and a real clock: every request ends once, and
+/// afterwards nothing is held.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_arrive_while_waits_end() {
+    let gate = gate(2, 64, 2);
+    let tasks: Vec<_> = (0..64)
+        .map(|_| {
+            let gate = gate.clone();
+            tokio::spawn(async move {
+                for _ in 0..100 {
+                    if let Ok(admitted) = gate.admit(Arrival::new(RouteId(0))).await {
+                        sleep(Duration::from_millis(1)).await;
+                        admitted.complete(Outcome::Success);
+                    }
+                }
+            })
+        })
+        .collect();
+    let all = async {
+        for task in tasks {
+            task.await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), all).await.expect("nobody waits for ever");
+    let end = gate.snapshot();
+    assert_eq!((end.counts.arrived, end.in_flight, end.queue_depth), (6_400, 0, 0));
+    assert_eq!(end.counts.completed + end.counts.rejected_total(), 6_400);
+}

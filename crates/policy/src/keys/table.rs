@@ -91,7 +91,7 @@ pub(crate) static SERVER: Section = Section {
             "max_header_bytes",
             Kind::Integer { min: 8_192, max: 1_048_576 },
             Default("65_536"),
-            "The largest request head, in bytes.",
+            "The largest request head, in bytes; up to twice as much may pass, since it bounds a buffer.",
         ),
         Key::new(
             "trusted_proxies",
@@ -271,7 +271,9 @@ pub(crate) static QUEUE: Section = Section {
         Key::new(
             "capacity",
             Kind::Integer { min: 0, max: QUEUE_CAPACITY_MAX },
-            Means("as many as can be served within `wait`, by the measured service time"),
+            Means(
+                "as many as can be served within `wait`, by the measured service time; at most 10_000, also until that is known",
+            ),
             "How many may wait; 0 means that a request is handed over at once or refused.",
         ),
     ],
@@ -315,7 +317,8 @@ pub(crate) static ROUTE: Section = Section {
             "exempt",
             Kind::Switch,
             Default("false"),
-            "Never limited, never measured: for health checks.",
+            "For health checks: takes no slot and uses no rate limit, and the adaptive limit does not learn from it; at most 256 \
+             at once.",
         ),
     ],
 };
@@ -328,18 +331,13 @@ pub(crate) static RATE_LIMIT: Section = Section {
     inner: &[],
     not_yet: &[],
     keys: &[
-        Key::new(
-            "name",
-            Kind::Text(Form::Name),
-            Required,
-            "Its name in metrics, logs and answers; no other has it.",
-        ),
+        Key::new("name", Kind::Text(Form::Name), Required, "Its name in metrics; no other has it."),
         Key::new(
             "key",
             Kind::Text(Form::RateKey),
             Required,
-            "Who is counted: each client address (IPv6 by /64), each value of a header, each route, or everybody \
-             together.",
+            "Who is counted: each client address (IPv6 by /64), each value of a header (requests without it share one), \
+             each route, or everybody together.",
         ),
         Key::new("rate", Kind::Rate, Required, "How often, in the long run."),
         Key::new(

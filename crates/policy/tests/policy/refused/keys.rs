@@ -222,7 +222,7 @@ fn names_and_references() {
                     give each a name of its own
             [[rate_limit]] / name = "a b"
                 `key` is missing in [[rate_limit]]
-                    add `key`. Who is counted: each client address (IPv6 by /64), each value of a header, each route, or everybody together.
+                    add `key`. Who is counted: each client address (IPv6 by /64), each value of a header (requests without it share one), each route, or everybody together.
                 `rate` is missing in [[rate_limit]]
                     add `rate`. How often, in the long run.
                 `name`: ' ' cannot stand in a name
