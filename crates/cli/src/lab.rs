@@ -39,8 +39,11 @@ pub(crate) fn run(args: &UpstreamArgs) -> Result<(), Failure> {
 /// Binds a port of the loopback interface.
 pub(crate) fn bind(port: u16) -> Result<TcpListener, Failure> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let listener = TcpListener::bind(address)
-        .map_err(|e| Failure::bind(format_args!("cannot listen on {address}: {e}")))?;
+    let listener = TcpListener::bind(address).map_err(|e| {
+        Failure::bind(format_args!(
+            "cannot listen on {address}: {e}; choose another port (--port, or demo --any-port)"
+        ))
+    })?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

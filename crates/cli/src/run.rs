@@ -75,6 +75,8 @@ fn reload(args: &RunArgs) -> Option<Policy> {
         }
         Err(failure) => {
             let _ = failure.report();
+            let _ =
+                writeln!(io::stderr(), "tidegate: the policy was not changed; the one before stays in force");
             None
         }
     }

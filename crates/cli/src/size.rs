@@ -61,13 +61,23 @@ fn longest(hop: Hop, wait: Duration) -> (String, Value) {
     let _ = writeln!(text, "capacity = {queue}\n");
     let _ = writeln!(text, "  Q ≤ W · B / S = {workers} · {wait:?} / {service_time:?} = {queue}");
     let _ = writeln!(text, "  The service answers {} a second.", per_second(hop));
-    let _ =
-        writeln!(text, "  Place {queue} waits about {:?}; one more would wait too long,", waited(hop, queue));
-    let _ = writeln!(text, "  so it is better told no at once.");
+    if queue == 0 {
+        let _ = writeln!(text, "  Nobody who has to wait can be served in time: refuse at once.");
+    } else {
+        let _ = writeln!(
+            text,
+            "  Place {queue} waits about {:?}, if slots come free evenly; one more",
+            waited(hop, queue)
+        );
+        let _ = writeln!(text, "  would wait too long, so it is better told no at once. After a burst");
+        let _ =
+            writeln!(text, "  all slots come free together, and tidegate, which sees that, lets fewer wait.");
+    }
     let _ = writeln!(
         text,
-        "\n  [upstream.concurrency]\n  limit = {workers}\n\n  [upstream.queue]\n  wait = \"{}ms\"\n  capacity = {queue}",
-        wait.as_millis()
+        "\n  [upstream.concurrency]\n  limit = {workers}\n\n  [upstream.queue]\n  wait = \"{}\"\n  capacity = {queue}",
+        // As policy files write it.
+        format!("{wait:?}").replace('µ', "u")
     );
     (
         text,
