@@ -39,9 +39,10 @@ pub(crate) fn normalize(path: &str) -> Result<Cow<'_, str>, BadPath> {
     if !path.starts_with('/') {
         return Err(BadPath::NotAbsolute);
     }
-    let path = match needs_work(path.as_bytes())? {
-        false => Cow::Borrowed(path),
-        true => Cow::Owned(resolve_dots(&unescape(path)?)?),
+    let path = if needs_work(path.as_bytes())? {
+        Cow::Owned(resolve_dots(&unescape(path)?)?)
+    } else {
+        Cow::Borrowed(path)
     };
     let is_nameless = |segment: &str| matches!(segment.split_once(';'), Some(("" | "." | "..", _)));
     if path.contains(';') && path.split('/').any(is_nameless) {

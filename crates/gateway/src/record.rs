@@ -67,8 +67,7 @@ impl Record {
 
     pub(crate) fn routed(&mut self, route: usize) {
         self.route = Some(route);
-        let upstream = self.live.policy.routes[route].upstream;
-        self.live.upstreams[upstream].stats.received.add(1);
+        self.with_upstream(|stats| stats.received.add(1));
     }
 
     /// The wait in the queue is over, however it ended.

@@ -130,7 +130,7 @@ impl Socket {
     }
 
     pub(crate) fn answer_began(&self) {
-        self.moved.store(true, Relaxed);
+        self.answer_moved();
         self.answering.fetch_add(1, Relaxed);
     }
 
@@ -175,7 +175,7 @@ impl Socket {
     /// Over HTTP/2 bytes may be a ping, which is no progress of anything.
     fn note_bytes(&self) {
         if !self.http2.load(Relaxed) {
-            self.moved.store(true, Relaxed);
+            self.answer_moved();
         }
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Connection {
 pub(super) enum ConnectError {
     /// The endpoint refused, did not answer in time, or has no such name.
     Unreachable,
+    /// The answer would be late even if there were one now.
+    Overdue,
     /// We have no descriptors left.
     Descriptors,
 }

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
-use tidegate_engine::{Outcome, Reason};
+use tidegate_engine::{Outcome, Reason, Timestamp};
 use tokio::time::{sleep_until, timeout_at};
 
 use super::Upstream;
@@ -33,14 +33,17 @@ pub(crate) async fn send(
             return Err(Reason::UpstreamConnect.into());
         };
         let in_flight = endpoint.enter();
-        // Time runs from the dispatch, and an answer that is overdue is not asked for any more.
-        let overdue = worker.shared.clock.instant(flight.overdue());
-        let Ok(connected) = timeout_at(overdue, connect(worker, upstream, endpoint, fresh)).await else {
-            flight.broken();
-            return Err(Reason::UpstreamTimeout.into());
+        let kept = if fresh { None } else { worker.pool.take(endpoint.id) };
+        let connected = match kept {
+            Some(kept) => Ok(kept),
+            None => open(worker, upstream, endpoint, flight.overdue()).await,
         };
         let mut connection = match connected {
             Ok(connection) => connection,
+            Err(ConnectError::Overdue) => {
+                flight.broken();
+                return Err(Reason::UpstreamTimeout.into());
+            }
             Err(ConnectError::Unreachable) => {
                 tried.push(endpoint.clone());
                 continue;
@@ -69,17 +72,17 @@ pub(crate) async fn send(
     }
 }
 
-async fn connect(
+/// Opens a connection. Time runs from the dispatch, and an answer that is overdue is not asked for any more.
+async fn open(
     worker: &Worker,
     upstream: &Upstream,
     endpoint: &Endpoint,
-    fresh: bool,
+    overdue: Timestamp,
 ) -> Result<Connection, ConnectError> {
-    if !fresh && let Some(kept) = worker.pool.take(endpoint.id) {
-        return Ok(kept);
-    }
-    Connection::open(endpoint, upstream.policy.connect_timeout, &worker.shared.metrics.upstream_connections)
-        .await
+    let connections = &worker.shared.metrics.upstream_connections;
+    // Boxed, because it is rare, and would make the future of every request larger.
+    let opening = Box::pin(Connection::open(endpoint, upstream.policy.connect_timeout, connections));
+    timeout_at(worker.shared.clock.instant(overdue), opening).await.unwrap_or(Err(ConnectError::Overdue))
 }
 
 enum Failed {
@@ -113,11 +116,10 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
                     Err(Failed::NotSent(Box::new((flight, request))))
                 }
                 None => {
-                    let refusal = match flight.upload_is_broken() {
-                        true => {
-                            BadRequest::Malformed("the request body is malformed or was cut short").into()
-                        }
-                        false => Reason::UpstreamReset.into(),
+                    let refusal = if flight.upload_is_broken() {
+                        BadRequest::Malformed("the request body is malformed or was cut short").into()
+                    } else {
+                        Reason::UpstreamReset.into()
                     };
                     flight.broken();
                     Err(Failed::For(refusal))

@@ -105,7 +105,7 @@ impl Flight {
 
     /// Drives the exchange until the head of the answer is there. Nothing on the wire is never ready.
     pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<HeadOrBack> {
-        match self.inner.as_mut().and_then(|inner| inner.wire.as_mut()) {
+        match self.wire_mut() {
             Some(Wire { connection, rest: Rest::Head(answering), .. }) => connection.poll_head(cx, answering),
             _ => Poll::Pending,
         }
@@ -113,8 +113,7 @@ impl Flight {
 
     /// The exchange failed because of what the client sent.
     pub(super) fn upload_is_broken(&self) -> bool {
-        let wire = self.inner.as_ref().and_then(|inner| inner.wire.as_ref());
-        wire.and_then(|wire| wire.upload.as_ref()).is_some_and(|upload| upload.is_broken())
+        self.upload().is_some_and(|upload| upload.is_broken())
     }
 
     /// When the answer is overdue: the upstream's timeout after it had the whole request. A client that is slow to
@@ -122,8 +121,7 @@ impl Flight {
     pub(super) fn overdue(&self) -> Timestamp {
         let Some(inner) = &self.inner else { return Timestamp::MAX };
         let timeout = inner.upstream.policy.timeout;
-        let upload = inner.wire.as_ref().and_then(|wire| wire.upload.as_ref());
-        let Some(upload) = upload else { return inner.began.after(timeout) };
+        let Some(upload) = self.upload() else { return inner.began.after(timeout) };
         let body_timeout = inner.worker.shared.live().policy.server.body_timeout;
         let latest = inner.began.after(body_timeout).after(timeout);
         upload.last_frame().max(inner.began).after(timeout).min(latest)
@@ -166,10 +164,22 @@ impl Flight {
 
     /// Whether all of the answer has been read.
     fn has_ended(&self) -> bool {
-        match self.inner.as_ref().and_then(|inner| inner.wire.as_ref()) {
+        match self.wire() {
             Some(Wire { rest: Rest::Body(body), .. }) => body.is_end_stream(),
             _ => true,
         }
+    }
+
+    fn wire(&self) -> Option<&Wire> {
+        self.inner.as_ref()?.wire.as_ref()
+    }
+
+    fn wire_mut(&mut self) -> Option<&mut Wire> {
+        self.inner.as_mut()?.wire.as_mut()
+    }
+
+    fn upload(&self) -> Option<&Upload> {
+        self.wire()?.upload.as_deref()
     }
 
     fn finish(&mut self) {
@@ -293,7 +303,7 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let flight = &mut self.get_mut().flight;
-        let frame = match flight.inner.as_mut().and_then(|inner| inner.wire.as_mut()) {
+        let frame = match flight.wire_mut() {
             Some(Wire { connection, rest: Rest::Body(body), .. }) => ready!(connection.poll_body(cx, body)),
             _ => return Poll::Ready(None),
         };
@@ -317,7 +327,7 @@ impl Body for AnswerBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.flight.inner.as_ref().and_then(|inner| inner.wire.as_ref()) {
+        match self.flight.wire() {
             Some(Wire { rest: Rest::Body(body), .. }) => body.size_hint(),
             _ => SizeHint::with_exact(0),
         }
