@@ -11,7 +11,15 @@ use crate::args::CheckArgs;
 use crate::exit::Failure;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let text = read(&args.file)?;
+    let text = match read(&args.file) {
+        Ok(text) => text,
+        Err(failure) if args.json => {
+            let finding = json!({ "level": "error", "message": failure.message() });
+            writeln!(io::stdout(), "{:#}", json!({ "ok": false, "findings": [finding] }))?;
+            return Err(Failure::policy(""));
+        }
+        Err(failure) => return Err(failure),
+    };
     let parsed = Policy::parse(&text, &args.file.display().to_string());
     if args.json {
         let (ok, findings) = match &parsed {

@@ -27,6 +27,10 @@ impl Failure {
         Self { code: 78, message: message.to_string() }
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn report(self) -> ExitCode {
         let message = self.message.trim_end();
         if !message.is_empty() {

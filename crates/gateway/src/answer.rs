@@ -36,7 +36,7 @@ impl From<BadRequest> for Refusal {
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Row {
     pub(crate) status: StatusCode,
     /// gRPC status code.
     pub(crate) grpc: u8,
@@ -71,7 +71,7 @@ const CANCELLED: u8 = 1;
 const CONNECTION_LIMIT: &str = "connection_limit_reached";
 const RESPONSE_TIMEOUT: &str = "http_response_timeout";
 
-impl Answer {
+impl Row {
     /// The row for a reason.
     pub(crate) const fn to(reason: Reason) -> Self {
         use Reason as R;
@@ -131,6 +131,15 @@ impl Answer {
         }
     }
 
+    /// `route_limit`, where the policy says that the bulkhead is a quota.
+    pub(crate) const fn route_quota() -> Self {
+        Self {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            grpc: RESOURCE_EXHAUSTED,
+            ..Self::to(Reason::RouteLimit)
+        }
+    }
+
     /// Refused now, welcome later.
     const fn shed(proxy_error: &'static str, flag: &'static str, title: &'static str) -> Self {
         Self {
@@ -164,8 +173,8 @@ mod tests {
     #[test]
     fn the_table() {
         let mut table = String::new();
-        for reason in Reason::ALL {
-            let row = Answer::to(reason);
+        let rows = Reason::ALL.map(|reason| (reason, Row::to(reason)));
+        for (reason, row) in rows.into_iter().chain([(Reason::RouteLimit, Row::route_quota())]) {
             let close = if row.close { " close" } else { "" };
             let (status, grpc, retry) = (row.status.as_u16(), row.grpc, row.retry);
             writeln!(
@@ -192,6 +201,7 @@ mod tests {
             gateway_overloaded: 503 grpc 14 After proxy_internal_response OM close
             draining: 503 grpc 14 After proxy_internal_response DR close
             client_left: 499 grpc 1 Unsaid connection_terminated DC
+            route_limit: 429 grpc 8 After connection_limit_reached UO
         "#]]
         .assert_eq(&table);
     }

@@ -12,11 +12,11 @@ use crate::upstream::AnswerBody;
 pub(crate) enum Body {
     Empty,
     Whole(Bytes),
-    Answer(Box<Answer>),
+    Upstream(Box<Delivery>),
 }
 
 /// The upstream's body and the record of its request, which ends with it.
-pub(crate) struct Answer {
+pub(crate) struct Delivery {
     body: AnswerBody,
     /// `None` once it is written.
     record: Option<Record>,
@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 impl Body {
     pub(crate) fn answer(body: AnswerBody, mut record: Record) -> Self {
         record.answer_began();
-        Self::Answer(Box::new(Answer { body, record: Some(record) }))
+        Self::Upstream(Box::new(Delivery { body, record: Some(record) }))
     }
 }
 
@@ -45,7 +45,7 @@ impl HttpBody for Body {
                 *this = Self::Empty;
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
-            Self::Answer(answer) => answer.poll_frame(cx),
+            Self::Upstream(delivery) => delivery.poll_frame(cx),
         }
     }
 
@@ -53,7 +53,7 @@ impl HttpBody for Body {
         match self {
             Self::Empty => true,
             Self::Whole(bytes) => bytes.is_empty(),
-            Self::Answer(answer) => answer.body.is_end_stream(),
+            Self::Upstream(delivery) => delivery.body.is_end_stream(),
         }
     }
 
@@ -61,12 +61,12 @@ impl HttpBody for Body {
         match self {
             Self::Empty => SizeHint::with_exact(0),
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Answer(answer) => answer.body.size_hint(),
+            Self::Upstream(delivery) => delivery.body.size_hint(),
         }
     }
 }
 
-impl Answer {
+impl Delivery {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &frame {
@@ -88,7 +88,7 @@ impl Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for Delivery {
     fn drop(&mut self) {
         // hyper does not read past a body of known length. Any other body that is dropped early was cut off by its
         // client, which is what a record says that is dropped.

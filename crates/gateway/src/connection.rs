@@ -7,12 +7,11 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tidegate_engine::Timestamp;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -23,6 +22,7 @@ use crate::head::Sender;
 use crate::live::Live;
 use crate::request;
 use crate::socket::{Socket, SocketIo, Waiting};
+use crate::stream::Streams;
 use crate::worker::Worker;
 
 /// How long, and for how many bytes, a closed connection is read on so that its client sees the last answer.
@@ -47,8 +47,6 @@ pub(crate) struct Client {
     pub(crate) peer: SocketAddr,
     /// The peer, in the words of the fields that tell the upstream.
     pub(crate) sender: Sender,
-    /// An answer went out before its request was read: the rest must be read, or the answer is lost.
-    pub(crate) unread: Arc<AtomicBool>,
     /// The place among the open connections.
     _place: OwnedSemaphorePermit,
 }
@@ -76,7 +74,7 @@ pub(crate) async fn serve(
     let open = worker.shared.metrics.client_connections.open();
     let socket = Arc::new(Socket::new(stream, worker.shared.clock, worker.shared.read_ahead.clone()));
     let sender = Sender::new(peer.ip(), worker.shared.port);
-    let client = Arc::new(Client { worker, socket, peer, sender, unread: Arc::default(), _place: place });
+    let client = Arc::new(Client { worker, socket, peer, sender, _place: place });
     if talk(client.clone()).await {
         linger(&client).await;
     }
@@ -101,7 +99,7 @@ async fn talk(client: Arc<Client>) -> bool {
     let service = service_fn(move |request| Box::pin(request::serve(for_requests.clone(), request)));
     if speaks_http2 {
         // Boxed, because it is rare, and would make the future of every connection larger.
-        let mut conversation = Box::pin(http2(max_header_bytes).serve_connection(io, service));
+        let mut conversation = Box::pin(http2(&client, max_header_bytes).serve_connection(io, service));
         return converse(&client, watchdog, conversation.as_mut(), |it| it.graceful_shutdown()).await;
     }
     let conversation = pin!(http1(max_header_bytes).serve_connection(io, service).with_upgrades());
@@ -121,7 +119,7 @@ async fn converse<C: Future<Output = hyper::Result<()>>>(
     loop {
         tokio::select! {
             biased;
-            ended = &mut conversation => return ended.is_ok() || client.unread.load(Relaxed),
+            ended = &mut conversation => return ended.is_ok() || client.socket.has_unread(),
             () = &mut overdue => break,
             _ = &mut drain, if !draining => {
                 draining = true;
@@ -155,8 +153,8 @@ fn http1(max_header_bytes: u32) -> http1::Builder {
     builder
 }
 
-fn http2(max_header_bytes: u32) -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+fn http2(client: &Client, max_header_bytes: u32) -> http2::Builder<Streams> {
+    let mut builder = http2::Builder::new(Streams(client.worker.shared.clone()));
     builder
         .max_concurrent_streams(H2_STREAMS_MAX)
         .max_local_error_reset_streams(H2_LOCAL_RESETS_MAX)
@@ -208,7 +206,7 @@ impl Watchdog {
 /// Lets the client read its answer before the connection is closed for good.
 async fn linger(client: &Client) {
     let shared = &client.worker.shared;
-    if !client.unread.load(Relaxed) {
+    if !client.socket.has_unread() {
         return;
     }
     // Lingering costs a descriptor, so only so many may; the others are closed at once, which they may see as a reset.

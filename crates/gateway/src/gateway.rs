@@ -182,9 +182,11 @@ impl Gateway {
     }
 
     /// Puts another policy in force for requests that come from now on, all of it or nothing. Limits keep what they
-    /// have learned, buckets what was used, and nobody who waits or is served is sent away.
+    /// have learned, buckets what was used, and nobody who waits or is served is sent away. The log file is opened anew
+    /// in either case.
     pub fn reload(&self, policy: Policy) -> Result<(), ReloadError> {
         let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.log.reopen();
         let before = self.shared.live();
         let keys = fixed_at_start(&before.policy, &policy);
         if !keys.is_empty() {

@@ -21,6 +21,7 @@ mod listen;
 mod connection;
 
 mod socket;
+mod stream;
 
 mod ahead;
 

@@ -85,5 +85,5 @@ impl Live {
 
 fn bulkheads(policy: &Policy, upstream: usize, routes: &[LiveRoute]) -> Vec<(RouteId, NonZeroU32)> {
     let of_upstream = policy.routes.iter().zip(routes).filter(|(route, _)| route.upstream == upstream);
-    of_upstream.filter_map(|(route, live)| route.concurrency.map(|cap| (live.id, cap))).collect()
+    of_upstream.filter_map(|(route, live)| route.bulkhead.map(|bulkhead| (live.id, bulkhead.max))).collect()
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -41,6 +41,7 @@ pub(crate) struct Log {
 enum Message {
     Access(String),
     Notice(String),
+    Reopen,
     Stop,
 }
 
@@ -56,6 +57,8 @@ pub(crate) struct Line<'a> {
     /// Empty where there is none, as is the flag.
     pub(crate) reason: &'a str,
     pub(crate) flag: &'a str,
+    /// The rate limit that the request was over.
+    pub(crate) rate_limit: Option<&'a str>,
     pub(crate) queued: Option<Duration>,
     pub(crate) upstream_time: Option<Duration>,
     pub(crate) total: Duration,
@@ -65,16 +68,13 @@ pub(crate) struct Line<'a> {
 impl Log {
     /// Opens the log and starts its thread, which ends when [`Log::stop`] is called.
     pub(crate) fn open(which: AccessLog, file: Option<&Path>) -> io::Result<(Self, JoinHandle<()>)> {
-        let out: Box<dyn Write + Send> = match file {
-            Some(path) => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
-            None => Box::new(io::stdout()),
-        };
+        let out = Out::open(file.map(Path::to_path_buf))?;
         let (lines, inbox) = sync_channel(LINES_MAX);
         let lost = Arc::new(Counter::default());
         let lost_by_writer = lost.clone();
         let writer = std::thread::Builder::new()
             .name("tidegate-log".into())
-            .spawn(move || write_lines(&inbox, BufWriter::new(out), &lost_by_writer))?;
+            .spawn(move || write_lines(&inbox, out, &lost_by_writer))?;
         Ok((Self { lines, which, budget: AtomicU64::new(0), lost, skipped: Counter::default() }, writer))
     }
 
@@ -101,6 +101,11 @@ impl Log {
     /// Something about the gateway itself that an operator should see, on standard error.
     pub(crate) fn notice(&self, text: &str) {
         self.send(Message::Notice(text.to_string()));
+    }
+
+    /// Opens the file anew under its name, for whoever has renamed it to begin another.
+    pub(crate) fn reopen(&self) {
+        self.send(Message::Reopen);
     }
 
     /// Lets the thread write what it has and end, if it has room for the message; behind a reader that has stalled it
@@ -133,12 +138,42 @@ impl Log {
     }
 }
 
-fn write_lines(inbox: &Receiver<Message>, mut out: BufWriter<Box<dyn Write + Send>>, lost: &Counter) {
+/// Where lines go.
+struct Out {
+    writer: BufWriter<Box<dyn Write + Send>>,
+    /// `None` for standard output.
+    file: Option<PathBuf>,
+}
+
+impl Out {
+    fn open(file: Option<PathBuf>) -> io::Result<Self> {
+        let out: Box<dyn Write + Send> = match &file {
+            Some(path) => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
+            None => Box::new(io::stdout()),
+        };
+        Ok(Self { writer: BufWriter::new(out), file })
+    }
+
+    /// On an error the file that was open stays so: better lines under the old name than none.
+    fn reopen(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            let fresh = Self::open(self.file.clone())?;
+            self.writer.flush()?;
+            *self = fresh;
+        }
+        Ok(())
+    }
+}
+
+fn write_lines(inbox: &Receiver<Message>, mut out: Out, lost: &Counter) {
     let mut next = inbox.recv().ok();
     while let Some(message) = next {
         let written = match message {
-            Message::Access(line) => out.write_all(line.as_bytes()),
+            Message::Access(line) => out.writer.write_all(line.as_bytes()),
             Message::Notice(text) => writeln!(io::stderr(), "tidegate: {text}"),
+            Message::Reopen => out.reopen().or_else(|error| {
+                writeln!(io::stderr(), "tidegate: cannot open the access log anew: {error}")
+            }),
             Message::Stop => break,
         };
         if written.is_err() {
@@ -148,14 +183,14 @@ fn write_lines(inbox: &Receiver<Message>, mut out: BufWriter<Box<dyn Write + Sen
             Ok(message) => Some(message),
             Err(_) => {
                 // Nothing more to write for now, so whoever follows the log should see what there is.
-                if out.flush().is_err() {
+                if out.writer.flush().is_err() {
                     lost.add(1);
                 }
                 inbox.recv().ok()
             }
         };
     }
-    let _ = out.flush();
+    let _ = out.writer.flush();
 }
 
 impl Line<'_> {
@@ -176,6 +211,7 @@ impl Line<'_> {
             "status": self.status,
             "reason": self.reason,
             "flag": self.flag,
+            "rate_limit": self.rate_limit,
             "queue_ms": self.queued.map(millis),
             "upstream_ms": self.upstream_time.map(millis),
             "total_ms": millis(self.total),

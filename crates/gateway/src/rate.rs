@@ -81,6 +81,11 @@ impl Rule {
         self.buckets.lock().keys_in_use(now)
     }
 
+    /// How many checks found the table full, and were decided more strictly than the policy says.
+    pub(crate) fn overflowed(&self) -> u64 {
+        self.buckets.lock().overflowed()
+    }
+
     fn applies(&self, path: &str) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|pattern| pattern.matches(path))
     }
@@ -108,22 +113,25 @@ impl Buckets {
 ///
 /// With several rules all their locks are held at once, always taken in the order of the buckets' addresses: the order
 /// of the policy would change with a reload that changes it, while buckets are shared by the policies before and after.
-pub(crate) fn check(rules: &[Rule], now: Timestamp, asking: &Asking<'_>) -> Result<(), Rejection> {
+pub(crate) fn check(rules: &[Rule], now: Timestamp, asking: &Asking<'_>) -> Result<(), Over> {
     let path = crate::path::without_parameters(asking.path);
-    let mut applying = rules.iter().filter(|rule| rule.applies(&path));
+    let mut applying = rules.iter().enumerate().filter(|(_, rule)| rule.applies(&path));
     let Some(first) = applying.next() else { return Ok(()) };
     let Some(second) = applying.next() else {
-        let key = first.key(asking);
-        return first.buckets.lock().check(now, key, NonZeroU32::MIN).map_err(rejection);
+        let (index, rule) = first;
+        let key = rule.key(asking);
+        let checked = rule.buckets.lock().check(now, key, NonZeroU32::MIN);
+        return checked.map_err(|refusal| Over::new(index, refusal));
     };
-    let mut all: Vec<&Rule> = [first, second].into_iter().chain(applying).collect();
-    all.sort_by_key(|rule| Arc::as_ptr(&rule.buckets));
+    let mut all: Vec<(usize, &Rule)> = [first, second].into_iter().chain(applying).collect();
+    all.sort_by_key(|(_, rule)| Arc::as_ptr(&rule.buckets));
     let mut limiters = Vec::with_capacity(all.len());
     let mut reservations = Vec::with_capacity(all.len());
-    for rule in all {
+    for (index, rule) in all {
         let key = rule.key(asking);
         let mut limiter = rule.buckets.lock();
-        reservations.push(limiter.peek(now, key, NonZeroU32::MIN).map_err(rejection)?);
+        let peeked = limiter.peek(now, key, NonZeroU32::MIN);
+        reservations.push(peeked.map_err(|refusal| Over::new(index, refusal))?);
         limiters.push(limiter);
     }
     for (limiter, reservation) in limiters.iter_mut().zip(reservations) {
@@ -132,13 +140,23 @@ pub(crate) fn check(rules: &[Rule], now: Timestamp, asking: &Asking<'_>) -> Resu
     Ok(())
 }
 
-const fn rejection(refusal: RateRefusal) -> Rejection {
-    let retry_after = match refusal {
-        RateRefusal::NotYet(wait) => wait,
-        // A request costs one, and no burst is below that.
-        RateRefusal::Never => std::time::Duration::MAX,
-    };
-    Rejection { reason: Reason::RateLimited, retry_after }
+/// A rule that a request is over.
+#[derive(Debug)]
+pub(crate) struct Over {
+    /// Its index in the policy.
+    pub(crate) rule: usize,
+    pub(crate) rejection: Rejection,
+}
+
+impl Over {
+    const fn new(rule: usize, refusal: RateRefusal) -> Self {
+        let retry_after = match refusal {
+            RateRefusal::NotYet(wait) => wait,
+            // A request costs one, and no burst is below that.
+            RateRefusal::Never => std::time::Duration::MAX,
+        };
+        Self { rule, rejection: Rejection { reason: Reason::RateLimited, retry_after } }
+    }
 }
 
 #[cfg(test)]

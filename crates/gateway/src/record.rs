@@ -10,11 +10,12 @@ use std::time::Duration;
 use http::{Method, Request, StatusCode, Uri, Version};
 use tidegate_engine::{Reason, Timestamp};
 
-use crate::answer::{Answer, Refusal};
+use crate::answer::{Refusal, Row};
 use crate::connection::Client;
 use crate::live::Live;
 use crate::log::Line;
 use crate::metrics::Ending;
+use crate::stream::Stream;
 
 pub(crate) struct Record {
     client: Arc<Client>,
@@ -25,12 +26,18 @@ pub(crate) struct Record {
     pub(crate) address: IpAddr,
     /// What was asked for; kept only if there is a log.
     asked: Option<(Method, Uri, Version)>,
+    /// It stands in the queue.
+    queueing: bool,
     /// Time spent in the queue.
     queued: Option<Duration>,
+    /// The rate limit that it was over, by its index in the policy.
+    over: Option<usize>,
     dispatched: Option<Timestamp>,
     /// From the dispatch to the head of the answer.
     upstream: Option<Duration>,
     status: StatusCode,
+    /// `None` over HTTP/1.1, where the connection is watched as a whole.
+    stream: Option<Arc<Stream>>,
     /// Bytes of the answer's body that were handed on.
     bytes: u64,
     answering: bool,
@@ -51,10 +58,13 @@ impl Record {
             route: None,
             address: client.peer.ip().to_canonical(),
             asked,
+            queueing: false,
             queued: None,
+            over: None,
             dispatched: None,
             upstream: None,
             status: StatusCode::OK,
+            stream: Stream::current(),
             bytes: 0,
             answering: false,
             ended: false,
@@ -70,8 +80,19 @@ impl Record {
         self.with_upstream(|stats| stats.received.add(1));
     }
 
+    /// It is over this rate limit.
+    pub(crate) fn over_limit(&mut self, rule: usize) {
+        self.over = Some(rule);
+    }
+
+    /// It has been put in the queue.
+    pub(crate) fn wait_began(&mut self) {
+        self.queueing = true;
+    }
+
     /// The wait in the queue is over, however it ended.
-    pub(crate) fn waited(&mut self) {
+    pub(crate) fn wait_ended(&mut self) {
+        self.queueing = false;
         let queued = self.client.now().since(self.began);
         self.client.worker.shared.metrics.queue_wait.observe(queued);
         self.queued = Some(queued);
@@ -94,12 +115,18 @@ impl Record {
     pub(crate) fn answer_began(&mut self) {
         self.answering = true;
         self.client.socket.answer_began();
+        if let Some(stream) = &self.stream {
+            stream.answer_began();
+        }
     }
 
     /// So many bytes of the answer's body go out.
     pub(crate) fn passed_on(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
-        self.client.socket.answer_moved();
+        self.client.socket.body_moved();
+        if let Some(stream) = &self.stream {
+            stream.moved();
+        }
     }
 
     /// The client has had all of the upstream's answer.
@@ -136,6 +163,12 @@ impl Record {
         }
     }
 
+    /// Whether what exceeds the route's bulkhead is over a quota, and not more than the service can take.
+    pub(crate) fn bulkhead_is_quota(&self) -> bool {
+        let bulkhead = self.route.and_then(|route| self.live.policy.routes[route].bulkhead);
+        bulkhead.is_some_and(|bulkhead| bulkhead.is_quota)
+    }
+
     fn with_upstream(&self, act: impl FnOnce(&crate::metrics::UpstreamStats)) {
         if let Some(route) = self.route {
             act(&self.live.upstreams[self.live.policy.routes[route].upstream].stats);
@@ -148,6 +181,9 @@ impl Record {
 
     fn write(&mut self, ending: Ending, reason: Option<Reason>) {
         self.ended = true;
+        if self.queueing {
+            self.wait_ended();
+        }
         let now = self.client.now();
         self.client.socket.request_ended(now, self.answering);
         match self.route {
@@ -160,7 +196,7 @@ impl Record {
             return;
         }
         let policy = self.route.map(|route| &self.live.policy.routes[route]);
-        let flag = reason.map_or("", |reason| Answer::to(reason).flag);
+        let flag = reason.map_or("", |reason| Row::to(reason).flag);
         log.access(&Line {
             client: self.address,
             method,
@@ -171,6 +207,7 @@ impl Record {
             status: self.status.as_u16(),
             reason: reason.map_or("", Reason::name),
             flag,
+            rate_limit: self.over.map(|rule| self.live.rules[rule].name.as_str()),
             queued: self.queued,
             upstream_time: self.upstream,
             total: now.since(self.began),
@@ -185,7 +222,7 @@ impl Drop for Record {
             return;
         }
         self.with_upstream(|stats| stats.rejected[Reason::ClientLeft as usize].add(1));
-        self.status = Answer::to(Reason::ClientLeft).status;
+        self.status = Row::to(Reason::ClientLeft).status;
         self.write(Ending::ClientLeft, Some(Reason::ClientLeft));
     }
 }

@@ -5,7 +5,6 @@
 
 use std::pin::Pin;
 use std::sync::LazyLock;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tidegate_engine::{Reason, Rejection};
 
-use crate::answer::{Answer, Refusal, Retry};
+use crate::answer::{Refusal, Retry, Row};
 use crate::body::Body;
 use crate::connection::Client;
 use crate::record::Record;
@@ -65,7 +64,8 @@ pub(crate) async fn refuse(
     let (mut response, close) = match refusal {
         Refusal::Rejected(rejection) => {
             let longest = client.worker.shared.live().policy.server.retry_after_max;
-            (rejected(manner, rejection, longest), Answer::to(rejection.reason).close)
+            let row = rendered(rejection.reason, record.bulkhead_is_quota());
+            (rejected(manner, row, rejection, longest), row.row.close)
         }
         Refusal::NotFound => {
             (problem(StatusCode::NOT_FOUND, "not_found", "No route matches this request"), false)
@@ -83,7 +83,7 @@ pub(crate) async fn refuse(
         None => false,
     };
     if unread {
-        client.unread.store(true, Relaxed);
+        client.socket.left_unread();
     }
     // A connection whose request was not read to its end is never used again (CVE-2025-4366).
     if manner.http1 && (close || unread) {
@@ -94,20 +94,28 @@ pub(crate) async fn refuse(
 
 /// A reason, rendered.
 struct Rendered {
-    answer: Answer,
+    row: Row,
     problem: Bytes,
     proxy_status: HeaderValue,
     grpc_status: HeaderValue,
     grpc_message: HeaderValue,
 }
 
-static RENDERED: LazyLock<Vec<Rendered>> = LazyLock::new(|| Reason::ALL.map(render).into());
+static RENDERED: LazyLock<Vec<Rendered>> =
+    LazyLock::new(|| Reason::ALL.map(|reason| render(reason, Row::to(reason))).into());
+static ROUTE_QUOTA: LazyLock<Rendered> = LazyLock::new(|| render(Reason::RouteLimit, Row::route_quota()));
 /// `Retry-After` for the first minutes, so that the common ones are not made each time.
 static SECONDS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| (0..=300u64).map(HeaderValue::from).collect());
 
-fn render(reason: Reason) -> Rendered {
-    let answer = Answer::to(reason);
-    let kind = match answer.status {
+fn rendered(reason: Reason, bulkhead_is_quota: bool) -> &'static Rendered {
+    match reason {
+        Reason::RouteLimit if bulkhead_is_quota => &ROUTE_QUOTA,
+        _ => &RENDERED[reason as usize],
+    }
+}
+
+fn render(reason: Reason, row: Row) -> Rendered {
+    let kind = match row.status {
         StatusCode::TOO_MANY_REQUESTS => "https://iana.org/assignments/http-problem-types#quota-exceeded",
         StatusCode::SERVICE_UNAVAILABLE => {
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
@@ -116,17 +124,17 @@ fn render(reason: Reason) -> Rendered {
     };
     let proxy_status = match reason {
         Reason::RateLimited => {
-            format!("tidegate; error={}; status-code=429; details=\"{reason}\"", answer.proxy_error)
+            format!("tidegate; error={}; status-code=429; details=\"{reason}\"", row.proxy_error)
         }
-        _ => format!("tidegate; error={}; details=\"{reason}\"", answer.proxy_error),
+        _ => format!("tidegate; error={}; details=\"{reason}\"", row.proxy_error),
     };
     let value = |text: &str| HeaderValue::from_str(text).expect("names and titles are plain ASCII");
     Rendered {
-        problem: document(kind, answer.status, reason.name(), answer.title),
+        problem: document(kind, row.status, reason.name(), row.title),
         proxy_status: value(&proxy_status),
-        grpc_status: HeaderValue::from(u16::from(answer.grpc)),
-        grpc_message: value(answer.title),
-        answer,
+        grpc_status: HeaderValue::from(u16::from(row.grpc)),
+        grpc_message: value(row.title),
+        row,
     }
 }
 
@@ -135,11 +143,10 @@ fn document(kind: &str, status: StatusCode, reason: &str, title: &str) -> Bytes 
     Bytes::from(format!("{problem}\n"))
 }
 
-fn rejected(manner: Manner, rejection: Rejection, longest: Duration) -> Response<Body> {
-    let rendered = &RENDERED[rejection.reason as usize];
+fn rejected(manner: Manner, rendered: &Rendered, rejection: Rejection, longest: Duration) -> Response<Body> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(PROXY_STATUS, rendered.proxy_status.clone());
-    let wait = match rendered.answer.retry {
+    let wait = match rendered.row.retry {
         // Where nothing is known, a second is a fair guess; at once would be the worst.
         Retry::After if rejection.retry_after.is_zero() => Some(Duration::from_secs(1)),
         Retry::After => Some(rejection.retry_after.min(longest)),
@@ -153,7 +160,7 @@ fn rejected(manner: Manner, rejection: Rejection, longest: Duration) -> Response
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
         headers.insert(GRPC_STATUS, rendered.grpc_status.clone());
         headers.insert(GRPC_MESSAGE, rendered.grpc_message.clone());
-        match (wait, rendered.answer.retry) {
+        match (wait, rendered.row.retry) {
             (Some(wait), _) => {
                 headers.insert(GRPC_PUSHBACK, HeaderValue::from(whole_millis(wait)));
             }
@@ -165,7 +172,7 @@ fn rejected(manner: Manner, rejection: Rejection, longest: Duration) -> Response
         return assemble(StatusCode::OK, headers, Body::Empty);
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    assemble(rendered.answer.status, headers, Body::Whole(rendered.problem.clone()))
+    assemble(rendered.row.status, headers, Body::Whole(rendered.problem.clone()))
 }
 
 fn problem(status: StatusCode, reason: &str, title: &str) -> Response<Body> {
@@ -226,7 +233,8 @@ mod tests {
 
     fn shown(grpc: bool, reason: Reason, retry_after: Duration) -> String {
         let manner = Manner { grpc, expects: false, http1: true };
-        let response = rejected(manner, Rejection { reason, retry_after }, Duration::from_secs(60));
+        let rejection = Rejection { reason, retry_after };
+        let response = rejected(manner, rendered(reason, false), rejection, Duration::from_secs(60));
         let mut lines: Vec<String> = response
             .headers()
             .iter()

@@ -111,18 +111,22 @@ async fn slot(
     }
     let route = live.routes[index].id;
     let asking = Asking { client: record.address, headers: &head.headers, path: head.uri.path(), route };
-    rate::check(&live.rules, record.began(), &asking)?;
+    rate::check(&live.rules, record.began(), &asking).map_err(|over| {
+        record.over_limit(over.rule);
+        over.rejection
+    })?;
     match upstream.gate.enter(Arrival::new(route)) {
         Entry::Admitted(admitted) => Ok(Slot::Admitted(admitted)),
         Entry::Rejected(rejection) => Err(rejection.into()),
         // Whoever is closing takes no new places in line.
         Entry::Waiting(_) if *client.worker.stage.borrow() != Stage::Serving => Err(Reason::Draining.into()),
         Entry::Waiting(waiting) => {
+            record.wait_began();
             let decision = tokio::select! {
                 decision = waiting => decision,
                 never = client.socket.read_ahead(), if head.version != Version::HTTP_2 => match never {},
             };
-            record.waited();
+            record.wait_ended();
             Ok(Slot::Admitted(decision?))
         }
     }

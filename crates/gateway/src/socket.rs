@@ -37,8 +37,12 @@ pub(crate) struct Socket {
     requests: AtomicU32,
     /// Of those, the ones whose answer has begun.
     answering: AtomicU32,
-    /// Bytes went either way since the watchdog looked last.
+    /// Request bodies on their way to an upstream. One may outlive its request, whose answer did not wait for it.
+    uploads: AtomicU32,
+    /// Bytes of a body went either way since the watchdog looked last.
     moved: AtomicBool,
+    /// An answer went out before its request was read: the rest must be read, or the answer is lost.
+    unread: AtomicBool,
 }
 
 /// What a connection is waiting for, and since when.
@@ -66,7 +70,9 @@ impl Socket {
             http2: AtomicBool::new(false),
             requests: AtomicU32::new(0),
             answering: AtomicU32::new(0),
+            uploads: AtomicU32::new(0),
             moved: AtomicBool::new(false),
+            unread: AtomicBool::new(false),
         }
     }
 
@@ -89,7 +95,7 @@ impl Socket {
             let read = self.stream.try_read_buf(&mut chunk);
             self.ahead.keep(chunk);
             match read {
-                Ok(1..) => self.moved.store(true, Relaxed),
+                Ok(1..) => self.body_moved(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // The end, which `left` sees too.
                 Ok(0) | Err(_) => break,
@@ -130,8 +136,28 @@ impl Socket {
     }
 
     pub(crate) fn answer_began(&self) {
-        self.answer_moved();
+        self.body_moved();
         self.answering.fetch_add(1, Relaxed);
+    }
+
+    /// A request body is to be sent on.
+    pub(crate) fn upload_began(&self) {
+        self.uploads.fetch_add(1, Relaxed);
+    }
+
+    /// No more of it is read, be it that there is no more.
+    pub(crate) fn upload_ended(&self) {
+        self.since.store(self.clock.now().as_nanos(), Relaxed);
+        self.uploads.fetch_sub(1, Relaxed);
+    }
+
+    /// Something of a request was left unread.
+    pub(crate) fn left_unread(&self) {
+        self.unread.store(true, Relaxed);
+    }
+
+    pub(crate) fn has_unread(&self) -> bool {
+        self.unread.load(Relaxed)
     }
 
     pub(crate) fn request_ended(&self, now: Timestamp, answered: bool) {
@@ -144,11 +170,15 @@ impl Socket {
 
     pub(crate) fn waiting(&self) -> Waiting {
         let since = Timestamp::from_nanos(self.since.load(Relaxed));
-        match (self.requests.load(Relaxed), self.answering.load(Relaxed)) {
-            (0, _) if self.in_head.load(Relaxed) => Waiting::Head(since),
-            (0, _) => Waiting::Idle(since),
-            (_, 0) => Waiting::Us,
-            _ => Waiting::Body { moved: self.moved.swap(false, Relaxed) },
+        let body = || Waiting::Body { moved: self.moved.swap(false, Relaxed) };
+        match self.requests.load(Relaxed) {
+            0 if self.uploads.load(Relaxed) > 0 => body(),
+            0 if self.in_head.load(Relaxed) => Waiting::Head(since),
+            0 => Waiting::Idle(since),
+            _ if self.answering.load(Relaxed) == 0 => Waiting::Us,
+            // One that moves must not hide another that stands still, so each stream has its own patience.
+            _ if self.http2.load(Relaxed) => Waiting::Us,
+            _ => body(),
         }
     }
 
@@ -167,21 +197,22 @@ impl Socket {
         }
     }
 
-    /// Part of an answer goes out to the client.
-    pub(crate) fn answer_moved(&self) {
+    /// A part of a body went either way.
+    pub(crate) fn body_moved(&self) {
         self.moved.store(true, Relaxed);
     }
 
     /// Over HTTP/2 bytes may be a ping, which is no progress of anything.
     fn note_bytes(&self) {
         if !self.http2.load(Relaxed) {
-            self.answer_moved();
+            self.body_moved();
         }
     }
 
     fn note_read(&self) {
         self.note_bytes();
-        let begins_head = self.requests.load(Relaxed) == 0 && !self.http2.load(Relaxed);
+        let is_between = self.requests.load(Relaxed) == 0 && self.uploads.load(Relaxed) == 0;
+        let begins_head = is_between && !self.http2.load(Relaxed);
         if begins_head && !self.in_head.swap(true, Relaxed) {
             self.since.store(self.clock.now().as_nanos(), Relaxed);
         }

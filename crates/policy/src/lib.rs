@@ -23,7 +23,7 @@
 
 mod model;
 pub use model::{
-    AccessLog, Endpoint, Host, PathPattern, Policy, RateKey, RateLimit, Route, Server, Upstream,
+    AccessLog, Bulkhead, Endpoint, Host, PathPattern, Policy, RateKey, RateLimit, Route, Server, Upstream,
 };
 
 mod keys;

@@ -119,10 +119,19 @@ pub struct Route {
     pub methods: Vec<String>,
     /// Index into [`Policy::upstreams`].
     pub upstream: usize,
-    /// Bulkhead: at most so many of this route's requests wait or are in flight.
-    pub concurrency: Option<NonZeroU32>,
+    /// The bound on this route's own requests, if it has one.
+    pub bulkhead: Option<Bulkhead>,
     /// Never limited, never sampled: health checks.
     pub exempt: bool,
+}
+
+/// `concurrency` of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bulkhead {
+    /// At most so many of the route's requests wait or are in flight.
+    pub max: NonZeroU32,
+    /// Whether the excess is over a quota (429) rather than over what the service can take (503).
+    pub is_quota: bool,
 }
 
 /// A path, or everything under one. `/api/*` covers `/api`, `/api/` and whatever lies below; `/*` covers all.

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::Stage;
@@ -56,11 +56,16 @@ async fn bounded_queue(stage: &mut Stage) -> Result<Table, Failure> {
     let shots = burst(stage.clients, 50, WORK).await?;
     let first_served = shots.iter().filter(|shot| shot.status == 200).map(|shot| shot.at).min();
     let last_refused = shots.iter().filter(|shot| shot.status == 503).map(|shot| shot.at).max();
-    let before = if last_refused < first_served { "yes" } else { "no" };
+    let before = last_refused < first_served;
     Ok(Table::default()
         .shots(&shots, &["12   p50 439 ms   max 644 ms", "38   p50 70 ms   p99 79 ms"])
         .fact("upstream's most at once", stage.upstream_stat("maxInFlight").await?, "4")
-        .fact("every refusal before the first answer", before, "yes"))
+        .statement(
+            "every refusal before the first answer",
+            if before { "yes" } else { "no" },
+            before.into(),
+            "yes",
+        ))
 }
 
 async fn no_queue(stage: &mut Stage) -> Result<Table, Failure> {
@@ -91,9 +96,9 @@ async fn wait_budget(stage: &mut Stage) -> Result<Table, Failure> {
     let unknown = burst(stage.clients, 50, WORK).await?;
     let known = burst(stage.clients, 50, WORK).await?;
     Ok(Table::default()
-        .fact("while the service time is unknown:", "", "")
+        .heading("while the service time is unknown")
         .shots(&unknown, &["12   p50 411 ms   max 625 ms", "38   p50 620 ms, when a worker came to look"])
-        .fact("once it is known:", "", "")
+        .heading("once it is known")
         .shots(&known, &["", "refused on arrival"])
         .fact("upstream's most at once", stage.upstream_stat("maxInFlight").await?, "4"))
 }
@@ -110,7 +115,9 @@ async fn timeout(stage: &mut Stage) -> Result<Table, Failure> {
     let started = stage.upstream_stat("started").await?;
     let four = four.await.map_err(Failure::runtime)??;
     let fifth = fifth.await.map_err(Failure::runtime)??;
-    let waited = format!("{} after {:.0} ms", fifth.status, fifth.took.as_secs_f64() * 1e3);
+    let after = (fifth.took.as_secs_f64() * 1e3).round();
+    let waited = format!("{} after {after} ms", fifth.status);
+    let figures = json!({ "status": fifth.status, "after_ms": after });
     Ok(Table::default()
         .shots(&four, &["4   p50 307 ms"])
         .fact(
@@ -118,7 +125,7 @@ async fn timeout(stage: &mut Stage) -> Result<Table, Failure> {
             started,
             "its slots were free at 307 ms, so a retry doubled the load",
         )
-        .fact("a fifth request, sent at 400 ms", waited, "")
+        .statement("a fifth request, sent at 400 ms", &waited, figures, "")
         .fact("upstream's most at once", stage.upstream_stat("maxInFlight").await?, "4"))
 }
 
@@ -132,7 +139,7 @@ async fn bucket(stage: &mut Stage) -> Result<Table, Failure> {
     let again = Connection::open(stage.clients).await?.get("/work?ms=1").await?;
     Ok(Table::default()
         .shots(&shots, &["20   p50 8 ms", "40   p50 5 ms"])
-        .fact("told to come back after", format!("{} s", told.as_secs()), "1 s or more")
+        .fact("told to come back after, in seconds", told.as_secs(), "1 or more")
         .fact("came back then", again.status, "200"))
 }
 
@@ -160,11 +167,7 @@ async fn tight_loop(stage: &mut Stage) -> Result<Table, Failure> {
         admitted += one_admitted;
         asked += one_asked;
     }
-    Ok(Table::default().fact(
-        "admitted",
-        format!("{admitted} of {asked}"),
-        "199 of 71 million, without a network",
-    ))
+    Ok(Table::default().fact("admitted", admitted, "199").fact("of", asked, "71 million, without a network"))
 }
 
 impl Stage {

@@ -46,12 +46,33 @@ impl Table {
         self
     }
 
-    /// A row for one number or one statement.
-    pub(super) fn fact(mut self, what: &str, measured: impl fmt::Display, article: &str) -> Self {
-        let measured = measured.to_string();
-        let value = json!({ "what": what, "measured": measured });
-        let measured = format!("{measured:>4}");
-        self.rows.push(Row { what: what.to_string(), measured, article: article.to_string(), value });
+    /// A row for one number.
+    pub(super) fn fact(self, what: &str, measured: impl Into<Value>, article: &str) -> Self {
+        let measured = measured.into();
+        let shown = measured.to_string();
+        self.statement(what, &shown, measured, article)
+    }
+
+    /// A row for something that is told in a few words, and in figures for a program.
+    pub(super) fn statement(mut self, what: &str, shown: &str, measured: Value, article: &str) -> Self {
+        self.rows.push(Row {
+            what: what.to_string(),
+            measured: format!("{shown:>4}"),
+            article: article.to_string(),
+            value: json!({ "what": what, "measured": measured }),
+        });
+        self
+    }
+
+    /// A line above the rows of one of several bursts.
+    pub(super) fn heading(mut self, text: &str) -> Self {
+        let (measured, article) = (String::new(), String::new());
+        self.rows.push(Row {
+            what: format!("{text}:"),
+            measured,
+            article,
+            value: json!({ "heading": text }),
+        });
         self
     }
 

@@ -336,6 +336,23 @@ async fn a_refusal_by_one_control_leaks_nothing_of_another() {
     assert_eq!((stats.get("rate_limited"), stats.get("completed")), (3, 4));
 }
 
+/// A route's bulkhead may be meant as a share that callers are over, and then says so.
+#[tokio::test]
+async fn a_bulkhead_may_be_a_quota() {
+    let service = Service::held().await;
+    let rest = "[[route]]\npath = \"/*\"\nconcurrency = 1\nconcurrency_status = 429";
+    let gateway = Gateway::start(&Policy::before(service.address).rest(rest)).await;
+    let mut first = sent(gateway.clients, get("/")).await;
+    service.until_asked(1).await;
+    let refused = ask(gateway.clients, get("/")).await;
+    assert_eq!((refused.status(), refused.reason().as_str()), (429, "route_limit"));
+    assert!(refused.head.field("retry-after").is_some(), "{refused:?}");
+    let grpc = "GET / HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc\r\n\r\n";
+    assert_eq!(sent(gateway.clients, grpc).await.head().await.field("grpc-status"), Some("8"));
+    service.release(1);
+    assert_eq!(first.message().await.status(), 200);
+}
+
 /// A14 (haproxy#3290). On an idle server nobody waits for a wake-up that does not come: twenty rounds of 200 requests,
 /// through 16 slots.
 #[tokio::test]

@@ -27,7 +27,10 @@ pub(crate) struct Answer {
 impl Connection {
     pub(crate) async fn open(to: SocketAddr) -> Self {
         let stream = TcpStream::connect(to).await.unwrap();
-        let (sender, connection) = h2::client::handshake(stream).await.unwrap();
+        let mut client = h2::client::Builder::new();
+        // One stream that is not read leaves the others room, as with every client that opens several.
+        client.initial_window_size(64 * 1024).initial_connection_window_size(16 * 1024 * 1024);
+        let (sender, connection) = client.handshake(stream).await.unwrap();
         // It ends with the connection, and its errors are those of the requests.
         tokio::spawn(async move { drop(connection.await) });
         Self { sender }

@@ -28,4 +28,5 @@ mod framing;
 mod limits;
 mod operations;
 mod reload;
+mod stalls;
 mod upgrade;

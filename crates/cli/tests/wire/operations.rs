@@ -223,6 +223,62 @@ async fn the_log_tells_how_each_request_ended() {
     std::fs::remove_file(file).unwrap();
 }
 
+/// Of a client that stands in the queue and leaves, the time that it stood there is counted and logged.
+#[tokio::test]
+async fn the_wait_of_a_client_that_leaves_is_counted() {
+    let (service, file) = (Service::held().await, fresh_path("log"));
+    let gateway = Gateway::start(&logging(&service, "refused", &file).queue(8, "10s")).await;
+    let mut first = sent(gateway.clients, get("/first")).await;
+    service.until_asked(1).await;
+    let second = sent(gateway.clients, get("/second")).await;
+    gateway.until("the second in the queue", |stats| stats.get("queue_depth") == 1).await;
+    drop(second);
+    let line = lines(&file, 1).await.remove(0);
+    assert_eq!((&line["target"], &line["reason"]), (&"/second".into(), &"client_left".into()));
+    assert!(line["queue_ms"].as_f64().is_some_and(|wait| wait > 0.0), "{line}");
+    assert_eq!(gateway.metric("tidegate_queue_wait_seconds_count").await, 1.0);
+    service.release(1);
+    assert_eq!(first.message().await.status(), 200);
+    std::fs::remove_file(file).unwrap();
+}
+
+/// Whoever is over a rate limit can be told which one, out of several.
+#[tokio::test]
+async fn the_log_names_the_rate_limit() {
+    let (service, file) = (Service::prompt().await, fresh_path("log"));
+    let limit = |name: &str, burst: u32| {
+        format!("[[rate_limit]]\nname = \"{name}\"\nkey = \"global\"\nrate = \"1/h\"\nburst = {burst}\n")
+    };
+    let policy = logging(&service, "refused", &file).rest(&(limit("wide", 9) + &limit("narrow", 1)));
+    let gateway = Gateway::start(&policy).await;
+    gateway.serves("/").await;
+    assert_eq!(ask(gateway.clients, get("/")).await.status(), 429);
+    let line = lines(&file, 1).await.remove(0);
+    assert_eq!((&line["reason"], &line["rate_limit"]), (&"rate_limited".into(), &"narrow".into()));
+    std::fs::remove_file(file).unwrap();
+}
+
+/// A log that was renamed goes on under its own name after SIGHUP, and no line is lost between the two.
+#[tokio::test]
+async fn the_log_is_rotated_by_a_reload() {
+    let (service, file) = (Service::prompt().await, fresh_path("log"));
+    let policy = logging(&service, "all", &file);
+    let gateway = Gateway::start(&policy).await;
+    gateway.serves("/before").await;
+    assert_eq!(lines(&file, 1).await[0]["target"], "/before");
+    let renamed = fresh_path("log");
+    std::fs::rename(&file, &renamed).unwrap();
+    gateway.serves("/between").await;
+    gateway.reload(&policy).await;
+    gateway.serves("/after").await;
+    let (before, after) = (lines(&renamed, 2).await, lines(&file, 1).await);
+    assert_eq!((before.len(), &before[1]["target"]), (2, &"/between".into()));
+    assert_eq!((after.len(), &after[0]["target"]), (1, &"/after".into()));
+    for file in [file, renamed] {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
 /// A flood of refusals is not a flood of lines: a hundred a second, and a count of the others.
 #[tokio::test]
 async fn the_log_of_refusals_is_bounded() {

@@ -144,6 +144,10 @@ fn gateway(page: &mut Page, shared: &Shared, live: &Live) {
         let keys = rule.keys_in_use(shared.clock.now()) as f64;
         page.sample(names::RATE_LIMIT_KEYS.0, &[("rule", &rule.name)], keys);
     }
+    page.head(names::RATE_LIMIT_OVERFLOWED);
+    for rule in &live.rules {
+        page.sample(names::RATE_LIMIT_OVERFLOWED.0, &[("rule", &rule.name)], rule.overflowed() as f64);
+    }
     page.head(names::RELOADS);
     for (result, counter) in [("ok", &metrics.reloads_done), ("refused", &metrics.reloads_refused)] {
         page.sample(names::RELOADS.0, &[("result", result)], counter.get() as f64);

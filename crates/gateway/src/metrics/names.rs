@@ -42,6 +42,11 @@ pub(super) const WASTED: Name =
     ("tidegate_wasted_seconds_total", "counter", "Upstream time spent on answers that nobody waited for.");
 pub(super) const RATE_LIMIT_KEYS: Name =
     ("tidegate_rate_limit_keys", "gauge", "Keys that have used some of their quota lately.");
+pub(super) const RATE_LIMIT_OVERFLOWED: Name = (
+    "tidegate_rate_limit_overflowed_total",
+    "counter",
+    "Checks that found the table of keys full, and were stricter than the policy says.",
+);
 pub(super) const RELOADS: Name =
     ("tidegate_config_reloads_total", "counter", "Reloads of the policy by result.");
 pub(super) const LOG_LOST: Name =

@@ -3,6 +3,9 @@
 //! It has no task of its own. Whoever uses it drives it, in the task of the request itself, so an exchange costs no
 //! switch between tasks; a kept connection is driven by nobody, and looked at when it is taken out again. Since the
 //! one who uses it also owns it, dropping it closes it at once, whatever is under way.
+//!
+//! The exception is an answer that begins before its request has ended. Its client may not read until it has sent all,
+//! and the request must go on although nobody asks for more of the answer, so then there is a task that drives.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -17,6 +20,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
@@ -27,15 +31,22 @@ use crate::metrics::{Open, OpenConnections};
 pub(super) type Answering =
     Pin<Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<RequestBody>>>> + Send>>;
 
-type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
+/// What makes a connection go on.
+enum Driver {
+    /// Whoever uses it.
+    User(Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>),
+    /// A task.
+    Task(JoinHandle<()>),
+    /// Nothing: it has ended.
+    Ended,
+}
 
 /// The largest response head, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) struct Connection {
     sender: SendRequest<RequestBody>,
-    /// `None` once it has ended.
-    driver: Option<Driver>,
+    driver: Driver,
     /// It has carried an exchange before, so it may have died meanwhile.
     pub(super) reused: bool,
     _open: Open,
@@ -66,8 +77,8 @@ impl Connection {
         let handshake =
             http1::Builder::new().max_buf_size(HEAD_BYTES_MAX).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(|_| ConnectError::Unreachable)?;
-        let driver: Driver = Box::pin(connection.with_upgrades());
-        Ok(Self { sender, driver: Some(driver), reused: false, _open: open })
+        let driver = Driver::User(Box::pin(connection.with_upgrades()));
+        Ok(Self { sender, driver, reused: false, _open: open })
     }
 
     pub(super) fn send(&mut self, request: Request<RequestBody>) -> Answering {
@@ -92,6 +103,9 @@ impl Connection {
         body: &mut Incoming,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         // Asking for more is what makes hyper read on, so it is driven once before and once after.
+        if let Driver::Task(_) = self.driver {
+            return Pin::new(body).poll_frame(cx);
+        }
         for _ in 0..2 {
             self.drive(cx);
             let frame = Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop()));
@@ -106,7 +120,18 @@ impl Connection {
     /// closed it since, shows so here.
     pub(super) fn is_ready(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
-        self.driver.is_some() && self.sender.is_ready()
+        !matches!(self.driver, Driver::Ended) && self.sender.is_ready()
+    }
+
+    /// Goes on by itself from now on, whether or not anybody asks for more of the answer.
+    pub(super) fn detach(&mut self) {
+        match std::mem::replace(&mut self.driver, Driver::Ended) {
+            Driver::User(driver) => {
+                // How it ended is told by the exchange on it.
+                self.driver = Driver::Task(tokio::spawn(async move { drop(driver.await) }));
+            }
+            other => self.driver = other,
+        }
     }
 
     /// Leaves the connection to whoever has taken it over by an upgrade, once hyper has let go of it.
@@ -114,18 +139,29 @@ impl Connection {
         tokio::spawn(async move {
             poll_fn(|cx| {
                 self.drive(cx);
-                if self.driver.is_none() { Poll::Ready(()) } else { Poll::Pending }
+                if let Driver::Ended = self.driver { Poll::Ready(()) } else { Poll::Pending }
             })
             .await;
         });
     }
 
     fn drive(&mut self, cx: &mut Context<'_>) {
-        // How it ended is told by the exchange on it.
-        if let Some(driver) = &mut self.driver
-            && driver.as_mut().poll(cx).is_ready()
-        {
-            self.driver = None;
+        let ended = match &mut self.driver {
+            // How it ended is told by the exchange on it.
+            Driver::User(driver) => driver.as_mut().poll(cx).is_ready(),
+            Driver::Task(task) => Pin::new(task).poll(cx).is_ready(),
+            Driver::Ended => false,
+        };
+        if ended {
+            self.driver = Driver::Ended;
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Driver::Task(task) = &self.driver {
+            task.abort();
         }
     }
 }

@@ -147,6 +147,9 @@ impl Flight {
         inner.slot.sample(outcome);
         if let Some(wire) = &mut inner.wire {
             wire.rest = Rest::Body(body);
+            if wire.upload.as_ref().is_some_and(|upload| !upload.is_complete()) {
+                wire.connection.detach();
+            }
         }
     }
 

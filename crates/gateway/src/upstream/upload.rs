@@ -12,13 +12,13 @@ use tidegate_engine::Timestamp;
 use tidegate_tower::Clock;
 
 use crate::connection::Client;
+use crate::socket::Socket;
+use crate::stream::Stream;
 
 /// What is sent to the upstream as a body: the client's, frame by frame, never more than one at a time.
 pub(crate) struct RequestBody {
     /// `None` when there is nothing to send.
     incoming: Option<Incoming>,
-    /// The client's: whether something of a request was left unread on its connection.
-    unread: Arc<AtomicBool>,
     /// `None` for a request without a body, which has nothing to follow.
     upload: Option<Arc<Upload>>,
 }
@@ -26,6 +26,9 @@ pub(crate) struct RequestBody {
 /// How far a request body has come.
 pub(crate) struct Upload {
     clock: Clock,
+    /// Where it comes from.
+    socket: Arc<Socket>,
+    stream: Option<Arc<Stream>>,
     last_frame: AtomicU64,
     complete: AtomicBool,
     broken: AtomicBool,
@@ -36,14 +39,17 @@ impl RequestBody {
         let clock = client.worker.shared.clock;
         let incoming = incoming.filter(|incoming| !incoming.is_end_stream());
         let upload = incoming.is_some().then(|| {
+            client.socket.upload_began();
             Arc::new(Upload {
                 clock,
+                socket: client.socket.clone(),
+                stream: Stream::current(),
                 last_frame: AtomicU64::new(clock.now().as_nanos()),
                 complete: AtomicBool::new(false),
                 broken: AtomicBool::new(false),
             })
         });
-        Self { incoming, unread: client.unread.clone(), upload }
+        Self { incoming, upload }
     }
 
     pub(crate) fn has_content(&self) -> bool {
@@ -57,14 +63,25 @@ impl RequestBody {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if self.upload.as_ref().is_some_and(|upload| !upload.is_complete()) {
+        let Some(upload) = &self.upload else { return };
+        if !upload.is_complete() {
             // Its client may still be sending, and must not be reset before it has read its answer.
-            self.unread.store(true, Relaxed);
+            upload.socket.left_unread();
         }
+        upload.socket.upload_ended();
     }
 }
 
 impl Upload {
+    /// Something of it was handed on, or it ended.
+    fn moved(&self) {
+        self.last_frame.store(self.clock.now().as_nanos(), Relaxed);
+        self.socket.body_moved();
+        if let Some(stream) = &self.stream {
+            stream.moved();
+        }
+    }
+
     /// When the upstream was given something last.
     pub(super) fn last_frame(&self) -> Timestamp {
         Timestamp::from_nanos(self.last_frame.load(Relaxed))
@@ -93,7 +110,7 @@ impl Body for RequestBody {
         let Some(incoming) = &mut this.incoming else { return Poll::Ready(None) };
         let polled = Pin::new(&mut *incoming).poll_frame(cx);
         if let (Poll::Ready(frame), Some(upload)) = (&polled, &this.upload) {
-            upload.last_frame.store(upload.clock.now().as_nanos(), Relaxed);
+            upload.moved();
             let is_last = match frame {
                 None => true,
                 // Nothing can follow trailers, and hyper does not ask.

@@ -95,6 +95,8 @@ pub(crate) enum Kind {
     Switch,
     /// A whole number.
     Integer { min: u32, max: u32 },
+    /// One of these whole numbers.
+    OneOf(&'static [u32]),
     /// A number more than `above`.
     Factor { above: f64, max: f64 },
     /// A string with a unit of time.
@@ -167,6 +169,9 @@ impl Kind {
         match self {
             Self::Switch => "true or false".to_owned(),
             Self::Integer { .. } => "integer".to_owned(),
+            Self::OneOf(numbers) => {
+                numbers.iter().map(|number| format!("`{number}`")).collect::<Vec<_>>().join(", ")
+            }
             Self::Factor { .. } => "number".to_owned(),
             Self::Duration { .. } => "duration".to_owned(),
             Self::Rate => "rate".to_owned(),
@@ -197,7 +202,7 @@ impl Kind {
                 }
             }
             Self::Text(Form::Name | Form::Reference) => "1 to 64 of a-z, 0-9, `_`, `-`".to_owned(),
-            Self::Switch | Self::Choice { .. } | Self::Text(_) => String::new(),
+            Self::Switch | Self::OneOf(_) | Self::Choice { .. } | Self::Text(_) => String::new(),
         }
     }
 }

@@ -314,6 +314,13 @@ pub(crate) static ROUTE: Section = Section {
         )
         .zero("every request of the route would be refused"),
         Key::new(
+            "concurrency_status",
+            Kind::OneOf(&[429, 503]),
+            Means("503"),
+            "What the excess gets: 503, as from a service that is busy, or 429, as for callers that are over their \
+             share.",
+        ),
+        Key::new(
             "exempt",
             Kind::Switch,
             Default("false"),

@@ -51,14 +51,14 @@ fn reachable(index: usize, route: &Route, earlier: &[Route], lints: &mut Lints<'
 }
 
 fn bulkhead(index: usize, route: &Route, policy: &Policy, lints: &mut Lints<'_>) {
-    let Some(concurrency) = route.concurrency else { return };
+    let Some(bulkhead) = route.bulkhead else { return };
     let upstream = &policy.upstreams[route.upstream];
     let (LimitPolicy::Fixed(limit), Capacity::Fixed(capacity)) = (&upstream.limit, upstream.queue.capacity)
     else {
         return;
     };
     let room = limit.get().saturating_add(capacity);
-    if concurrency.get() >= room {
+    if bulkhead.max.get() >= room {
         lints.warn(
             LintCode::BulkheadUnused,
             At { section: &ROUTE, index, key: "concurrency" },

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::Places;
-use super::section::{Found, Section, integer, nonzero, switch, text};
+use super::section::{Found, Section, integer, nonzero, one_of, switch, text};
 use super::upstream::Names;
 use crate::keys::ROUTE;
-use crate::model::{PathPattern, Route};
+use crate::model::{Bulkhead, PathPattern, Route};
 use crate::problem::{Raw, Report};
 use crate::values::{self, nearest, show};
 
@@ -55,7 +55,7 @@ fn everything(upstreams: &Names<'_>, report: &mut Report) -> Option<Vec<Route>> 
     }
     let path = PathPattern::Under(String::new());
     let label = label(&path, &[]);
-    Some(vec![Route { label, path, methods: Vec::new(), upstream: 0, concurrency: None, exempt: false }])
+    Some(vec![Route { label, path, methods: Vec::new(), upstream: 0, bulkhead: None, exempt: false }])
 }
 
 fn one(
@@ -71,6 +71,7 @@ fn one(
     methods.sort();
     let upstream = read_upstream(&mut section, upstreams);
     let concurrency = section.optional("concurrency", integer).map(nonzero);
+    let concurrency_status = section.optional("concurrency_status", one_of);
     let exempt = section.value("exempt", switch);
     if exempt && concurrency.is_some() {
         section.contradiction(
@@ -79,9 +80,17 @@ fn one(
             "remove one of `exempt` and `concurrency`",
         );
     }
+    if concurrency.is_none() && concurrency_status.is_some() && !section.has("concurrency") {
+        section.contradiction(
+            "concurrency_status",
+            "the route has no `concurrency` that could be exceeded",
+            "write `concurrency`, or remove this",
+        );
+    }
     section.close();
     let path = path?;
-    Some(Route { label: label(&path, &methods), path, methods, upstream: upstream?, concurrency, exempt })
+    let bulkhead = concurrency.map(|max| Bulkhead { max, is_quota: concurrency_status == Some(429) });
+    Some(Route { label: label(&path, &methods), path, methods, upstream: upstream?, bulkhead, exempt })
 }
 
 fn read_upstream(section: &mut Section<'_, '_>, upstreams: &Names<'_>) -> Option<usize> {

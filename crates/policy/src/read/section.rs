@@ -16,7 +16,9 @@ use crate::problem::{Raw, Report};
 use crate::values::{Wrong, nearest, show};
 
 mod kind;
-pub(crate) use kind::{AdaptiveOr, adaptive_or, choice, duration, factor, integer, rate, switch, text};
+pub(crate) use kind::{
+    AdaptiveOr, adaptive_or, choice, duration, factor, integer, one_of, rate, switch, text,
+};
 
 /// A table in the file, and where its header is; `None` for the file itself.
 #[derive(Clone, Debug)]

@@ -11,71 +11,71 @@ fn the_shortest_policy_has_every_default() {
         UPSTREAM,
         Policy::clone,
         expect![[r#"
-        Policy {
-            server: Server {
-                listen: 127.0.0.1:8102,
-                admin: 127.0.0.1:8101,
-                workers: 0,
-                max_connections: 10000,
-                max_upgrades: 1000,
-                drain: 20s,
-                header_timeout: 10s,
-                idle_timeout: 75s,
-                body_timeout: 60s,
-                max_header_bytes: 65536,
-                trusted_proxies: [],
-                retry_after_max: 60s,
-                access_log: Refused,
-                access_log_file: None,
-            },
-            upstreams: [
-                Upstream {
-                    name: "orders",
-                    endpoints: [
-                        Endpoint {
-                            host: Ip(
-                                127.0.0.1,
-                            ),
-                            port: 8103,
+            Policy {
+                server: Server {
+                    listen: 127.0.0.1:8102,
+                    admin: 127.0.0.1:8101,
+                    workers: 0,
+                    max_connections: 10000,
+                    max_upgrades: 1000,
+                    drain: 20s,
+                    header_timeout: 10s,
+                    idle_timeout: 75s,
+                    body_timeout: 60s,
+                    max_header_bytes: 65536,
+                    trusted_proxies: [],
+                    retry_after_max: 60s,
+                    access_log: Refused,
+                    access_log_file: None,
+                },
+                upstreams: [
+                    Upstream {
+                        name: "orders",
+                        endpoints: [
+                            Endpoint {
+                                host: Ip(
+                                    127.0.0.1,
+                                ),
+                                port: 8103,
+                            },
+                        ],
+                        timeout: 2s,
+                        connect_timeout: 1s,
+                        cancels_work: false,
+                        orphan_max: 60s,
+                        max_idle_connections: 256,
+                        idle_timeout: 30s,
+                        limit: Aimd(
+                            AimdPolicy {
+                                min: 2,
+                                max: 1000,
+                                initial: 20,
+                                slow: 1s,
+                                window: 100,
+                                cooldown: 1s,
+                            },
+                        ),
+                        queue: QueuePolicy {
+                            wait: 500ms,
+                            capacity: Derived,
                         },
-                    ],
-                    timeout: 2s,
-                    connect_timeout: 1s,
-                    cancels_work: false,
-                    orphan_max: 60s,
-                    max_idle_connections: 256,
-                    idle_timeout: 30s,
-                    limit: Aimd(
-                        AimdPolicy {
-                            min: 2,
-                            max: 1000,
-                            initial: 20,
-                            slow: 1s,
-                            window: 100,
-                            cooldown: 1s,
-                        },
-                    ),
-                    queue: QueuePolicy {
-                        wait: 500ms,
-                        capacity: Derived,
                     },
-                },
-            ],
-            routes: [
-                Route {
-                    label: "/*",
-                    path: Under(
-                        "",
-                    ),
-                    methods: [],
-                    upstream: 0,
-                    concurrency: None,
-                    exempt: false,
-                },
-            ],
-            rate_limits: [],
-        }
-    "#]],
+                ],
+                routes: [
+                    Route {
+                        label: "/*",
+                        path: Under(
+                            "",
+                        ),
+                        methods: [],
+                        upstream: 0,
+                        bulkhead: None,
+                        exempt: false,
+                    },
+                ],
+                rate_limits: [],
+            }
+        "#]],
     );
 }
 
@@ -85,170 +85,173 @@ fn every_key_at_once() {
         FULL,
         Policy::clone,
         expect![[r#"
-        Policy {
-            server: Server {
-                listen: 0.0.0.0:8080,
-                admin: 127.0.0.1:9090,
-                workers: 4,
-                max_connections: 20000,
-                max_upgrades: 500,
-                drain: 30s,
-                header_timeout: 5s,
-                idle_timeout: 60s,
-                body_timeout: 90s,
-                max_header_bytes: 16384,
-                trusted_proxies: [
-                    10.0.0.0/8,
-                    fd00::1/128,
+            Policy {
+                server: Server {
+                    listen: 0.0.0.0:8080,
+                    admin: 127.0.0.1:9090,
+                    workers: 4,
+                    max_connections: 20000,
+                    max_upgrades: 500,
+                    drain: 30s,
+                    header_timeout: 5s,
+                    idle_timeout: 60s,
+                    body_timeout: 90s,
+                    max_header_bytes: 16384,
+                    trusted_proxies: [
+                        10.0.0.0/8,
+                        fd00::1/128,
+                    ],
+                    retry_after_max: 120s,
+                    access_log: All,
+                    access_log_file: Some(
+                        "/var/log/tidegate.log",
+                    ),
+                },
+                upstreams: [
+                    Upstream {
+                        name: "orders",
+                        endpoints: [
+                            Endpoint {
+                                host: Ip(
+                                    127.0.0.1,
+                                ),
+                                port: 8103,
+                            },
+                            Endpoint {
+                                host: Ip(
+                                    ::1,
+                                ),
+                                port: 8103,
+                            },
+                            Endpoint {
+                                host: Name(
+                                    "orders.internal",
+                                ),
+                                port: 80,
+                            },
+                        ],
+                        timeout: 1.5s,
+                        connect_timeout: 250ms,
+                        cancels_work: false,
+                        orphan_max: 120s,
+                        max_idle_connections: 32,
+                        idle_timeout: 15s,
+                        limit: Aimd(
+                            AimdPolicy {
+                                min: 4,
+                                max: 200,
+                                initial: 10,
+                                slow: 75ms,
+                                window: 50,
+                                cooldown: 500ms,
+                            },
+                        ),
+                        queue: QueuePolicy {
+                            wait: 250ms,
+                            capacity: Fixed(
+                                64,
+                            ),
+                        },
+                    },
+                    Upstream {
+                        name: "search",
+                        endpoints: [
+                            Endpoint {
+                                host: Ip(
+                                    127.0.0.1,
+                                ),
+                                port: 8104,
+                            },
+                        ],
+                        timeout: 2s,
+                        connect_timeout: 1s,
+                        cancels_work: true,
+                        orphan_max: 60s,
+                        max_idle_connections: 256,
+                        idle_timeout: 30s,
+                        limit: Fixed(
+                            4,
+                        ),
+                        queue: QueuePolicy {
+                            wait: 0ns,
+                            capacity: Fixed(
+                                0,
+                            ),
+                        },
+                    },
                 ],
-                retry_after_max: 120s,
-                access_log: All,
-                access_log_file: Some(
-                    "/var/log/tidegate.log",
-                ),
-            },
-            upstreams: [
-                Upstream {
-                    name: "orders",
-                    endpoints: [
-                        Endpoint {
-                            host: Ip(
-                                127.0.0.1,
-                            ),
-                            port: 8103,
-                        },
-                        Endpoint {
-                            host: Ip(
-                                ::1,
-                            ),
-                            port: 8103,
-                        },
-                        Endpoint {
-                            host: Name(
-                                "orders.internal",
-                            ),
-                            port: 80,
-                        },
-                    ],
-                    timeout: 1.5s,
-                    connect_timeout: 250ms,
-                    cancels_work: false,
-                    orphan_max: 120s,
-                    max_idle_connections: 32,
-                    idle_timeout: 15s,
-                    limit: Aimd(
-                        AimdPolicy {
-                            min: 4,
-                            max: 200,
-                            initial: 10,
-                            slow: 75ms,
-                            window: 50,
-                            cooldown: 500ms,
-                        },
-                    ),
-                    queue: QueuePolicy {
-                        wait: 250ms,
-                        capacity: Fixed(
-                            64,
-                        ),
-                    },
-                },
-                Upstream {
-                    name: "search",
-                    endpoints: [
-                        Endpoint {
-                            host: Ip(
-                                127.0.0.1,
-                            ),
-                            port: 8104,
-                        },
-                    ],
-                    timeout: 2s,
-                    connect_timeout: 1s,
-                    cancels_work: true,
-                    orphan_max: 60s,
-                    max_idle_connections: 256,
-                    idle_timeout: 30s,
-                    limit: Fixed(
-                        4,
-                    ),
-                    queue: QueuePolicy {
-                        wait: 0ns,
-                        capacity: Fixed(
-                            0,
-                        ),
-                    },
-                },
-            ],
-            routes: [
-                Route {
-                    label: "GET,POST /checkout/*",
-                    path: Under(
-                        "/checkout",
-                    ),
-                    methods: [
-                        "GET",
-                        "POST",
-                    ],
-                    upstream: 0,
-                    concurrency: Some(
-                        40,
-                    ),
-                    exempt: false,
-                },
-                Route {
-                    label: "/healthz",
-                    path: Exact(
-                        "/healthz",
-                    ),
-                    methods: [],
-                    upstream: 0,
-                    concurrency: None,
-                    exempt: true,
-                },
-                Route {
-                    label: "/*",
-                    path: Under(
-                        "",
-                    ),
-                    methods: [],
-                    upstream: 1,
-                    concurrency: None,
-                    exempt: false,
-                },
-            ],
-            rate_limits: [
-                RateLimit {
-                    name: "per-client",
-                    key: ClientIp,
-                    quota: Quota {
-                        count: 10,
-                        period: 1s,
-                        burst: 20,
-                    },
-                    max_keys: 50000,
-                    paths: [
-                        Under(
+                routes: [
+                    Route {
+                        label: "GET,POST /checkout/*",
+                        path: Under(
                             "/checkout",
                         ),
-                    ],
-                },
-                RateLimit {
-                    name: "per-key",
-                    key: Header(
-                        "x-api-key",
-                    ),
-                    quota: Quota {
-                        count: 600,
-                        period: 60s,
-                        burst: 10,
+                        methods: [
+                            "GET",
+                            "POST",
+                        ],
+                        upstream: 0,
+                        bulkhead: Some(
+                            Bulkhead {
+                                max: 40,
+                                is_quota: true,
+                            },
+                        ),
+                        exempt: false,
                     },
-                    max_keys: 100000,
-                    paths: [],
-                },
-            ],
-        }
-    "#]],
+                    Route {
+                        label: "/healthz",
+                        path: Exact(
+                            "/healthz",
+                        ),
+                        methods: [],
+                        upstream: 0,
+                        bulkhead: None,
+                        exempt: true,
+                    },
+                    Route {
+                        label: "/*",
+                        path: Under(
+                            "",
+                        ),
+                        methods: [],
+                        upstream: 1,
+                        bulkhead: None,
+                        exempt: false,
+                    },
+                ],
+                rate_limits: [
+                    RateLimit {
+                        name: "per-client",
+                        key: ClientIp,
+                        quota: Quota {
+                            count: 10,
+                            period: 1s,
+                            burst: 20,
+                        },
+                        max_keys: 50000,
+                        paths: [
+                            Under(
+                                "/checkout",
+                            ),
+                        ],
+                    },
+                    RateLimit {
+                        name: "per-key",
+                        key: Header(
+                            "x-api-key",
+                        ),
+                        quota: Quota {
+                            count: 600,
+                            period: 60s,
+                            burst: 10,
+                        },
+                        max_keys: 100000,
+                        paths: [],
+                    },
+                ],
+            }
+        "#]],
     );
 }
 
@@ -277,62 +280,65 @@ fn the_design_example_without_what_is_not_built() {
         &text,
         |policy| (policy.routes.clone(), policy.rate_limits.clone()),
         expect![[r#"
-        (
-            [
-                Route {
-                    label: "POST /checkout/*",
-                    path: Under(
-                        "/checkout",
-                    ),
-                    methods: [
-                        "POST",
-                    ],
-                    upstream: 0,
-                    concurrency: Some(
-                        40,
-                    ),
-                    exempt: false,
-                },
-                Route {
-                    label: "/healthz",
-                    path: Exact(
-                        "/healthz",
-                    ),
-                    methods: [],
-                    upstream: 0,
-                    concurrency: None,
-                    exempt: true,
-                },
-                Route {
-                    label: "/*",
-                    path: Under(
-                        "",
-                    ),
-                    methods: [],
-                    upstream: 0,
-                    concurrency: None,
-                    exempt: false,
-                },
-            ],
-            [
-                RateLimit {
-                    name: "per-client",
-                    key: ClientIp,
-                    quota: Quota {
-                        count: 10,
-                        period: 1s,
-                        burst: 20,
-                    },
-                    max_keys: 100000,
-                    paths: [
-                        Under(
+            (
+                [
+                    Route {
+                        label: "POST /checkout/*",
+                        path: Under(
                             "/checkout",
                         ),
-                    ],
-                },
-            ],
-        )
-    "#]],
+                        methods: [
+                            "POST",
+                        ],
+                        upstream: 0,
+                        bulkhead: Some(
+                            Bulkhead {
+                                max: 40,
+                                is_quota: false,
+                            },
+                        ),
+                        exempt: false,
+                    },
+                    Route {
+                        label: "/healthz",
+                        path: Exact(
+                            "/healthz",
+                        ),
+                        methods: [],
+                        upstream: 0,
+                        bulkhead: None,
+                        exempt: true,
+                    },
+                    Route {
+                        label: "/*",
+                        path: Under(
+                            "",
+                        ),
+                        methods: [],
+                        upstream: 0,
+                        bulkhead: None,
+                        exempt: false,
+                    },
+                ],
+                [
+                    RateLimit {
+                        name: "per-client",
+                        key: ClientIp,
+                        quota: Quota {
+                            count: 10,
+                            period: 1s,
+                            burst: 20,
+                        },
+                        max_keys: 100000,
+                        paths: [
+                            Under(
+                                "/checkout",
+                            ),
+                        ],
+                    },
+                ],
+            )
+        "#]],
     );
 }
 

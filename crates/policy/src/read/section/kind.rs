@@ -26,6 +26,14 @@ pub(crate) fn integer(key: &Key, value: &DeValue<'_>) -> Result<u32, Wrong> {
     }
 }
 
+/// One of the numbers.
+pub(crate) fn one_of(key: &Key, value: &DeValue<'_>) -> Result<u32, Wrong> {
+    let Kind::OneOf(numbers) = key.kind else { unreachable!("`{}` is one of some numbers", key.name) };
+    let DeValue::Integer(integer) = value else { return Err(not_whole("a whole number is needed", value)) };
+    let known = wide(integer).and_then(|wide| numbers.iter().find(|number| i128::from(**number) == wide));
+    known.copied().ok_or_else(|| Wrong::new(format!("must be one of {}", key.kind.says()), ""))
+}
+
 /// A limit: that of an algorithm, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AdaptiveOr {

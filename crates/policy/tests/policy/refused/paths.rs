@@ -230,6 +230,9 @@ fn routes() {
             "[[route]]\npath = \"/x\"\nmethods = [\"GET\", \"get\"]",
             "[[route]]\npath = \"/x\"\nmethods = [\"GET POST\"]",
             "[[route]]\npath = \"/x\"\nexempt = true\nconcurrency = 4",
+            "[[route]]\npath = \"/x\"\nconcurrency_status = 429",
+            "[[route]]\npath = \"/x\"\nconcurrency = 4\nconcurrency_status = 500",
+            "[[route]]\npath = \"/x\"\nconcurrency = 4\nconcurrency_status = \"429\"",
         ],
         expect![[r#"
             [[route]]
@@ -250,6 +253,14 @@ fn routes() {
             [[route]] / path = "/x" / exempt = true / concurrency = 4
                 `concurrency`: the route is exempt, and an exempt route is never limited
                     remove one of `exempt` and `concurrency`
+            [[route]] / path = "/x" / concurrency_status = 429
+                `concurrency_status`: the route has no `concurrency` that could be exceeded
+                    write `concurrency`, or remove this
+            [[route]] / path = "/x" / concurrency = 4 / concurrency_status = 500
+                `concurrency_status`: must be one of `429`, `503`
+            [[route]] / path = "/x" / concurrency = 4 / concurrency_status = "429"
+                `concurrency_status`: a whole number is needed, this is a string
+                    write 429 without quotes
         "#]],
     );
 }
