@@ -104,6 +104,11 @@ pub(crate) fn for_client(headers: &mut HeaderMap) -> bool {
     true
 }
 
+/// Whether a list field has this element.
+pub(crate) fn lists(value: &[u8], element: &[u8]) -> bool {
+    value.split(|&byte| byte == b',').any(|name| name.trim_ascii().eq_ignore_ascii_case(element))
+}
+
 /// Which fields that need work are there, found in one pass: most heads have none, and looking for each by its name
 /// would hash a dozen names for nothing.
 #[derive(Clone, Copy, Default)]

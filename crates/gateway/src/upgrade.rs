@@ -17,6 +17,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::connection::Client;
+use crate::head::lists;
 use crate::upstream::AnswerBody;
 
 /// How long the two ends have to switch, once both have agreed to.
@@ -73,9 +74,4 @@ impl Upgrade {
         });
         response
     }
-}
-
-/// Whether a list field has this element.
-fn lists(value: &[u8], element: &[u8]) -> bool {
-    value.split(|&byte| byte == b',').any(|name| name.trim_ascii().eq_ignore_ascii_case(element))
 }

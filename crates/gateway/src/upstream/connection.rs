@@ -106,14 +106,17 @@ impl Connection {
         if let Driver::Task(_) = self.driver {
             return Pin::new(body).poll_frame(cx);
         }
+        // A short answer has often come whole with its head, and then nothing needs to be driven at all.
+        let mut next = || Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop()));
+        let mut frame = next();
         for _ in 0..2 {
-            self.drive(cx);
-            let frame = Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop()));
             if frame.is_ready() {
-                return frame;
+                break;
             }
+            self.drive(cx);
+            frame = next();
         }
-        Poll::Pending
+        frame
     }
 
     /// Whether it can carry an exchange now. A connection that was given back an instant ago, or whose other end has

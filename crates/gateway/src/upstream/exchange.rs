@@ -3,7 +3,8 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use http::{Request, Response, StatusCode};
+use http::header::CONNECTION;
+use http::{Request, Response, StatusCode, Version, response};
 use tidegate_engine::{Outcome, Reason, Timestamp};
 use tokio::time::{sleep_until, timeout_at};
 
@@ -13,6 +14,7 @@ use super::endpoint::Endpoint;
 use super::flight::{AnswerBody, Flight};
 use super::upload::RequestBody;
 use crate::answer::Refusal;
+use crate::head::lists;
 use crate::route::BadRequest;
 use crate::worker::Worker;
 
@@ -131,8 +133,14 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
 
 fn begin_answer(mut flight: Flight, response: Response<hyper::body::Incoming>) -> Response<AnswerBody> {
     let (head, body) = response.into_parts();
-    flight.answered(body, outcome(head.status));
+    flight.answered(body, outcome(head.status), closes(&head));
     Response::from_parts(head, AnswerBody { flight })
+}
+
+/// Whether the upstream closes the connection after this answer, so that it need not be kept.
+fn closes(head: &response::Parts) -> bool {
+    let listed = head.headers.get(CONNECTION).is_some_and(|value| lists(value.as_bytes(), b"close"));
+    listed || head.version == Version::HTTP_10
 }
 
 /// What a status says about the upstream: 503 and 504 that it has too much to do; other errors nothing, since a fast

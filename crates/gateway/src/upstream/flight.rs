@@ -65,6 +65,8 @@ struct Wire {
     connection: Connection,
     endpoint: InFlight,
     upload: Option<Arc<Upload>>,
+    /// It is not kept after this exchange.
+    closes: bool,
     rest: Rest,
 }
 
@@ -92,7 +94,8 @@ impl Flight {
         answering: Answering,
     ) {
         if let Some(inner) = &mut self.inner {
-            inner.wire = Some(Wire { connection, endpoint, upload, rest: Rest::Head(answering) });
+            inner.wire =
+                Some(Wire { connection, endpoint, upload, closes: false, rest: Rest::Head(answering) });
         }
     }
 
@@ -141,12 +144,13 @@ impl Flight {
         }
     }
 
-    /// The answer has begun: the rest is its body.
-    pub(super) fn answered(&mut self, body: Incoming, outcome: Outcome) {
+    /// The answer has begun: the rest is its body, and after it the upstream may close the connection.
+    pub(super) fn answered(&mut self, body: Incoming, outcome: Outcome, closes: bool) {
         let Some(inner) = &mut self.inner else { return };
         inner.slot.sample(outcome);
         if let Some(wire) = &mut inner.wire {
             wire.rest = Rest::Body(body);
+            wire.closes = closes;
             if wire.upload.as_ref().is_some_and(|upload| !upload.is_complete()) {
                 wire.connection.detach();
             }
@@ -269,7 +273,7 @@ impl Wire {
 /// Gives the connection back to the pool, unless the request was not read to its end, in which case what is left of it
 /// would be taken for the next request.
 fn keep(wire: Wire, worker: &Worker, upstream: &Upstream) {
-    if wire.upload.is_none_or(|upload| upload.is_complete()) {
+    if !wire.closes && wire.upload.is_none_or(|upload| upload.is_complete()) {
         let until = worker.shared.clock.now().after(upstream.policy.idle_timeout);
         worker.pool.put(
             wire.endpoint.endpoint().id,

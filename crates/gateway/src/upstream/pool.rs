@@ -31,11 +31,9 @@ impl Pool {
         None
     }
 
-    /// Keeps a connection for later, unless it is done for or `max` are kept already.
+    /// Keeps a connection for later, unless `max` are kept already. Whether it is good for another exchange is seen
+    /// when it is taken, since much can happen until then.
     pub(super) fn put(&self, endpoint: u64, mut connection: Connection, until: Timestamp, max: u32) {
-        if !connection.is_ready() {
-            return;
-        }
         connection.reused = true;
         let mut idle = self.lock();
         let stack = idle.entry(endpoint).or_default();
