@@ -63,22 +63,26 @@ impl Client {
     }
 }
 
-pub(crate) async fn serve(
+/// Serves a connection to its end. Written as a block, which holds what it is given only once, since there is one such
+/// future for every connection.
+pub(crate) fn serve(
     worker: Arc<Worker>,
     stream: TcpStream,
     peer: SocketAddr,
     place: OwnedSemaphorePermit,
-) {
+) -> impl Future<Output = ()> {
     // Answers are written in one go, so there is nothing for Nagle's algorithm to gather.
     let _ = stream.set_nodelay(true);
     let open = worker.shared.metrics.client_connections.open();
     let socket = Arc::new(Socket::new(stream, worker.shared.clock, worker.shared.read_ahead.clone()));
     let sender = Sender::new(peer.ip(), worker.shared.port);
     let client = Arc::new(Client { worker, socket, peer, sender, _place: place });
-    if talk(client.clone()).await {
-        linger(&client).await;
+    async move {
+        if talk(client.clone()).await {
+            linger(&client).await;
+        }
+        drop(open);
     }
-    drop(open);
 }
 
 /// Serves requests until the connection is done. Says whether it ended in good order, so that lingering makes sense.

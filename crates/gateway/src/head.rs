@@ -9,7 +9,7 @@ use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, HeaderName,
     PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
-use http::{HeaderMap, HeaderValue, Version, request};
+use http::{HeaderMap, HeaderValue, Request, Version, request};
 
 use crate::client_addr::X_FORWARDED_FOR;
 
@@ -85,6 +85,16 @@ pub(crate) fn for_upstream(
     set_host(head);
     set_forwarded(&mut head.headers, sender, found.forwarded && trusted);
     head.version = Version::HTTP_11;
+}
+
+/// The request that goes to the upstream. What the head says is taken out of it.
+pub(crate) fn request<B>(head: &mut request::Parts, body: B) -> Request<B> {
+    let mut request = Request::new(body);
+    *request.method_mut() = std::mem::take(&mut head.method);
+    *request.uri_mut() = std::mem::take(&mut head.uri);
+    *request.headers_mut() = std::mem::take(&mut head.headers);
+    *request.version_mut() = head.version;
+    request
 }
 
 /// Makes the upstream's response head into the one that the client gets. `false` if its body cannot be passed on: hyper

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request, StatusCode, Uri, Version};
+use http::{Method, StatusCode, Uri, Version, request};
 use tidegate_engine::{Reason, Timestamp};
 
 use crate::answer::{Refusal, Row};
@@ -45,11 +45,11 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn begin<B>(client: &Arc<Client>, live: &Arc<Live>, request: &Request<B>) -> Self {
+    pub(crate) fn begin(client: &Arc<Client>, live: &Arc<Live>, head: &request::Parts) -> Self {
         client.socket.request_began();
         let asked = client.worker.shared.log.is_on().then(|| {
             // Clones of small handles; the text itself is shared.
-            (request.method().clone(), request.uri().clone(), request.version())
+            (head.method.clone(), head.uri.clone(), head.version)
         });
         Self {
             began: client.now(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, EXPECT, HeaderName, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Version, request};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use serde_json::json;
@@ -43,24 +43,18 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    pub(crate) fn of<B>(request: &Request<B>) -> Self {
-        let content_type = request.headers().get(CONTENT_TYPE);
+    pub(crate) fn of(head: &request::Parts) -> Self {
+        let content_type = head.headers.get(CONTENT_TYPE);
         Self {
             grpc: content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc")),
-            expects: request.headers().contains_key(EXPECT),
-            http1: request.version() <= Version::HTTP_11,
+            expects: head.headers.contains_key(EXPECT),
+            http1: head.version <= Version::HTTP_11,
         }
     }
 }
 
-/// The answer to a request that is refused. `unread` is its body, if nobody has read it.
-pub(crate) async fn refuse(
-    client: &Client,
-    record: Record,
-    manner: Manner,
-    refusal: Refusal,
-    unread: Option<Incoming>,
-) -> Response<Body> {
+/// The answer to a request that is refused.
+pub(crate) fn refuse(client: &Client, record: Record, manner: Manner, refusal: Refusal) -> Response<Body> {
     let (mut response, close) = match refusal {
         Refusal::Rejected(rejection) => {
             let longest = client.worker.shared.live().policy.server.retry_after_max;
@@ -78,18 +72,31 @@ pub(crate) async fn refuse(
         }
     };
     record.refused(refusal, response.status());
-    let unread = match unread {
-        Some(body) => !body.is_end_stream() && (manner.expects || !drained(body).await),
-        None => false,
-    };
-    if unread {
-        client.socket.left_unread();
-    }
-    // A connection whose request was not read to its end is never used again (CVE-2025-4366).
-    if manner.http1 && (close || unread) {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    if close {
+        close_after(&mut response, manner);
     }
     response
+}
+
+/// Sees to the body of a request that is refused, if nobody has read it.
+pub(crate) async fn see_to_unread(
+    client: &Client,
+    manner: Manner,
+    body: Incoming,
+    mut response: Response<Body>,
+) -> Response<Body> {
+    if manner.expects || !drained(body).await {
+        client.socket.left_unread();
+        // A connection whose request was not read to its end is never used again (CVE-2025-4366).
+        close_after(&mut response, manner);
+    }
+    response
+}
+
+fn close_after(response: &mut Response<Body>, manner: Manner) {
+    if manner.http1 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
 }
 
 /// A reason, rendered.

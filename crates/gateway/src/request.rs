@@ -10,11 +10,12 @@
 //! [`Flight`] ends.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::sync::Arc;
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, StatusCode, Version, request};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use tidegate_engine::{Arrival, Reason};
 use tidegate_tower::Entry;
 
@@ -33,42 +34,53 @@ use crate::upgrade::Upgrade;
 use crate::upstream::{self, Flight, RequestBody, Slot};
 
 /// Serves one request of this client.
-pub(crate) async fn serve(
+///
+/// The future is as large as all that it holds while it waits, and ten thousand may wait: so it is written as a block,
+/// which holds what it is given once, where a function would hold it twice.
+pub(crate) fn serve(
     client: Arc<Client>,
     request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
-    let live = client.worker.shared.live();
-    let mut record = Record::begin(&client, &live, &request);
-    let manner = Manner::of(&request);
-    let (head, body) = request.into_parts();
+) -> impl Future<Output = Result<Response<Body>, Infallible>> {
+    let (mut head, body) = request.into_parts();
+    let manner = Manner::of(&head);
     // Still there when the request is refused: then it was not read.
     let mut body = Some(body);
-    let answer = tokio::select! {
-        biased;
-        answer = answer(&client, &live, &mut record, head, &mut body) => answer,
-        () = client.socket.left() => Err(Refusal::from(Reason::ClientLeft)),
-    };
-    Ok(match answer {
-        Ok(response) => response.map(|body| Body::answer(body, record)),
-        Err(refusal) => reply::refuse(&client, record, manner, refusal, body).await,
-    })
+    async move {
+        let live = client.worker.shared.live();
+        let mut record = Record::begin(&client, &live, &head);
+        let answer = tokio::select! {
+            biased;
+            answer = answer(&client, &live, &mut record, &mut head, &mut body) => answer,
+            () = client.socket.left() => Err(Refusal::from(Reason::ClientLeft)),
+        };
+        let refusal = match answer {
+            Ok(response) => return Ok(response.map(|body| Body::answer(body, record))),
+            Err(refusal) => refusal,
+        };
+        let response = reply::refuse(&client, record, manner, refusal);
+        Ok(match body.filter(|body| !body.is_end_stream()) {
+            // Boxed, like what follows the queue: a request that waits need not have room for it.
+            Some(body) => Box::pin(reply::see_to_unread(&client, manner, body, response)).await,
+            None => response,
+        })
+    }
 }
 
 async fn answer(
     client: &Arc<Client>,
     live: &Live,
     record: &mut Record,
-    mut head: request::Parts,
+    head: &mut request::Parts,
     body: &mut Option<Incoming>,
 ) -> Result<Response<upstream::AnswerBody>, Refusal> {
-    route::prepare(&mut head)?;
+    route::prepare(head)?;
     let index = route::find(&live.policy.routes, &head.method, head.uri.path()).ok_or(Refusal::NotFound)?;
     record.routed(index);
-    let slot = slot(client, live, record, index, &head).await?;
-    let upgrade = Upgrade::asked_for(client, &mut head)?;
+    let slot = slot(client, live, record, index, head).await?;
+    let upgrade = Upgrade::asked_for(client, head)?;
 
     let protocol = upgrade.as_ref().map(Upgrade::protocol);
-    head::for_upstream(&mut head, &client.sender, client.is_trusted(live), protocol);
+    head::for_upstream(head, &client.sender, client.is_trusted(live), protocol);
     head.uri = route::origin_form(&head.uri);
     let body = RequestBody::new(body.take(), client);
     if body.has_content() && !head.headers.contains_key(CONTENT_LENGTH) {
@@ -78,7 +90,7 @@ async fn answer(
     let upstream = &live.upstreams[live.policy.routes[index].upstream];
     let flight = Flight::new(client.worker.clone(), upstream.clone(), slot);
     record.dispatched(flight.began());
-    let request = Request::from_parts(head, body);
+    let request = head::request(head, body);
     // Boxed, so that a request in the queue takes no more memory than waiting needs.
     let mut response = Box::pin(upstream::send(&client.worker, upstream, flight, request)).await?;
 
