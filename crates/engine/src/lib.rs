@@ -57,6 +57,9 @@ pub use policy::{
 mod rate;
 pub use rate::{Quota, QuotaError, RateLimiter, RateRefusal, Reservation};
 
+mod retry;
+pub use retry::{Backoff, RetryBudget};
+
 mod admission;
 pub use admission::Admission;
 

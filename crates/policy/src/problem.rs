@@ -110,6 +110,16 @@ impl Problem {
         Self { place, message, help: Some(raw.help).filter(|help| !help.is_empty()), code }
     }
 
+    /// A problem of another file that is read beside policies, such as a scenario. `span` is in bytes of `text`; `None`
+    /// means the file as a whole. An empty `help` is none.
+    #[must_use]
+    pub fn in_file(file: &str, text: &str, span: Option<Range<usize>>, message: &str, help: &str) -> Self {
+        let source = Arc::new(Source { origin: Origin::File(file.to_owned()), text: text.to_owned() });
+        let span = span.map(|span| span.start.min(text.len())..span.end.min(text.len()));
+        let raw = Raw { span, subject: None, message: message.to_owned(), help: help.to_owned() };
+        Self::new(&source, raw, None)
+    }
+
     /// The name of the file; `None` for the command line.
     #[must_use]
     pub fn file(&self) -> Option<&str> {

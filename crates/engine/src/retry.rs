@@ -1,0 +1,144 @@
+//! When to try again, and whether to: back-off and the budget for retries. For callers, real and simulated.
+//!
+//! Neither knows what failed. Whether a failure is worth another try is for the caller to say.
+
+use core::time::Duration;
+
+use crate::time::nanos;
+
+/// How long to wait before the next try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backoff {
+    /// Not at all.
+    None,
+    /// Always so long.
+    Fixed(Duration),
+    /// Twice as long each time, from `base` to at most `cap`.
+    Exponential {
+        /// Before the second try.
+        base: Duration,
+        /// The longest.
+        cap: Duration,
+    },
+    /// Anything from nothing to what [`Exponential`](Self::Exponential) says. Callers that failed together come back
+    /// spread over the whole time, which is what keeps their number at the other end smallest (M. Brooker,
+    /// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+    FullJitter {
+        /// The most before the second try.
+        base: Duration,
+        /// The longest.
+        cap: Duration,
+    },
+}
+
+impl Backoff {
+    /// The wait after `failures` tries have failed, at least one. `random` is uniform over all numbers; only full
+    /// jitter looks at it.
+    pub const fn wait(self, failures: u32, random: u64) -> Duration {
+        match self {
+            Self::None => Duration::ZERO,
+            Self::Fixed(wait) => wait,
+            Self::Exponential { base, cap } => Duration::from_nanos(doubled(base, cap, failures)),
+            Self::FullJitter { base, cap } => {
+                let most = doubled(base, cap, failures) as u128;
+                Duration::from_nanos((((most + 1) * random as u128) >> 64) as u64)
+            }
+        }
+    }
+}
+
+const fn doubled(base: Duration, cap: Duration, failures: u32) -> u64 {
+    let (base, cap) = (nanos(base), nanos(cap));
+    let doublings = failures.saturating_sub(1);
+    // What does not fit has passed every cap.
+    let wait = if doublings >= base.leading_zeros() { u64::MAX } else { base << doublings };
+    if base == 0 {
+        0
+    } else if wait < cap {
+        wait
+    } else {
+        cap
+    }
+}
+
+/// Bounds retries to a share of the first tries, so that a failure cannot multiply the load.
+///
+/// A token bucket that fills with requests and not with time (Finagle's `RetryBudget`): each first try puts in a share
+/// of a token, each retry takes out one. What is not used is kept, up to a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryBudget {
+    /// In thousandths of a token.
+    deposit: u32,
+    most: u32,
+    left: u32,
+}
+
+impl RetryBudget {
+    const TOKEN: u32 = 1_000;
+
+    /// A budget of `percent` retries for a hundred first tries, of which at most `burst` can be saved up. It begins full,
+    /// so that a caller that has only just begun may retry too.
+    pub const fn new(percent: u32, burst: u32) -> Self {
+        let most = burst.saturating_mul(Self::TOKEN);
+        Self { deposit: percent.saturating_mul(Self::TOKEN / 100), most, left: most }
+    }
+
+    /// A first try is made.
+    pub const fn deposit(&mut self) {
+        let left = self.left.saturating_add(self.deposit);
+        self.left = if left < self.most { left } else { self.most };
+    }
+
+    /// Says whether there may be a retry, and if so counts it.
+    pub const fn try_spend(&mut self) -> bool {
+        match self.left.checked_sub(Self::TOKEN) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: Duration = Duration::from_millis(100);
+    const CAP: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn doubles_up_to_the_cap() {
+        let backoff = Backoff::Exponential { base: BASE, cap: CAP };
+        let waits = [1, 2, 3, 4, 5, 40, u32::MAX].map(|failures| backoff.wait(failures, 0).as_millis());
+        assert_eq!(waits, [100, 200, 400, 800, 1000, 1000, 1000]);
+        assert_eq!(Backoff::Exponential { base: Duration::ZERO, cap: CAP }.wait(99, 0), Duration::ZERO);
+        assert_eq!(
+            Backoff::Exponential { base: Duration::MAX, cap: Duration::MAX }.wait(9, 0).as_nanos(),
+            u64::MAX.into()
+        );
+    }
+
+    #[test]
+    fn jitter_is_anything_up_to_that() {
+        let backoff = Backoff::FullJitter { base: BASE, cap: CAP };
+        assert_eq!(
+            [0, u64::MAX / 2, u64::MAX].map(|random| backoff.wait(2, random).as_millis()),
+            [0, 100, 200]
+        );
+    }
+
+    /// However many fail, there is one retry for ten first tries, and what was saved up.
+    #[test]
+    fn the_budget_is_a_share_of_the_first_tries() {
+        let mut budget = RetryBudget::new(10, 5);
+        let retries = (0..1000).filter(|_| {
+            budget.deposit();
+            budget.try_spend()
+        });
+        assert_eq!(retries.count(), 100 + 4);
+        assert!(!RetryBudget::new(0, 0).try_spend());
+        assert!(RetryBudget::new(u32::MAX, u32::MAX).try_spend());
+    }
+}

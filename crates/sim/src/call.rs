@@ -1,0 +1,262 @@
+//! What becomes of a call: through the gateway, into the service, from there to the services that it asks, and back.
+//!
+//! As in the gateway: who leaves while queued gives up the place; a call whose caller has left or was told that it is
+//! overdue goes on as an orphan and keeps its slot, unless the policy says that closing the connection stops the work.
+
+use std::time::Duration;
+
+use tidegate_engine::{Outcome, Permit, Reason, Rejection};
+
+use crate::agenda::Rank;
+use crate::control::Passage;
+use crate::gate::{Entry, Heard};
+use crate::table::Key;
+use crate::world::{Call, Caller, Event, State, World};
+
+/// The answer to a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Success,
+    /// By a gateway.
+    Refused(Rejection),
+    /// The service had no room, or one that it asks failed.
+    Broken,
+}
+
+impl World<'_> {
+    pub(crate) fn new_call(
+        &mut self,
+        caller: Caller,
+        service: u16,
+        crowd: u16,
+        kind: u16,
+        work: Option<Duration>,
+    ) -> Key {
+        let gate = match self.gates[usize::from(service)].len() {
+            0 => None,
+            1 => Some(0),
+            several => Some(self.balancing.below(several) as u16),
+        };
+        let began = self.now();
+        self.calls.insert(Call {
+            caller,
+            service,
+            gate,
+            crowd,
+            kind,
+            began,
+            work,
+            state: State::New,
+            permit: None,
+        })
+    }
+
+    /// Sends a call on its way.
+    pub(crate) fn send(&mut self, key: Key) {
+        let now = self.now();
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let Some(number) = call.gate else { return self.start(key, None) };
+        let service = call.service;
+        let gate = &mut self.gates[usize::from(service)][usize::from(number)];
+        // Whoever asks on a route that the policy does not have gets a 404, which no scenario is about; it goes through.
+        let exempt = Passage { route: tidegate_engine::RouteId(0), exempt: true, limits: Vec::new() };
+        let passage = gate.setup.passages[usize::from(call.crowd)][usize::from(call.kind)].take();
+        let entry = gate.enter(now, key, passage.as_ref().unwrap_or(&exempt));
+        gate.setup.passages[usize::from(call.crowd)][usize::from(call.kind)] = passage;
+        match entry {
+            Entry::Passed(permit) => self.start(key, permit),
+            Entry::Waiting(ticket) => call.state = State::Queued(ticket),
+            Entry::Refused(rejection) => self.finish(key, Answer::Refused(rejection)),
+        }
+        self.settle(service, number);
+    }
+
+    /// Hears what became of those who waited, and plans when the gateway has to be woken.
+    pub(crate) fn settle(&mut self, service: u16, number: u16) {
+        loop {
+            let gate = &mut self.gates[usize::from(service)][usize::from(number)];
+            if gate.heard.is_empty() {
+                if let Some(at) = gate.plan() {
+                    self.agenda.plan(at, Rank::Work, Event::Wake(service, number));
+                }
+                return;
+            }
+            for heard in std::mem::take(&mut gate.heard) {
+                match heard {
+                    Heard::Granted(call, permit) => self.start(call, Some(permit)),
+                    Heard::Refused(call, rejection) => self.finish(call, Answer::Refused(rejection)),
+                }
+            }
+        }
+    }
+
+    /// It has a slot, or needs none: the service gets it.
+    fn start(&mut self, key: Key, permit: Option<Permit>) {
+        let now = self.now();
+        let Some(call) = self.calls.get_mut(key) else {
+            debug_assert!(permit.is_none(), "a slot was granted to a call that has ended");
+            return;
+        };
+        call.permit = permit;
+        let (service, gate, caller) = (call.service, call.gate, call.caller);
+        let (crowd, kind, recorded) = (call.crowd, call.kind, call.work);
+        let cost = self.scenario.clients[usize::from(crowd)].mix[usize::from(kind)].cost;
+        let work = self.work(service, cost, recorded);
+        if let Caller::Client(task) = caller {
+            self.admitted(task);
+        }
+        let place = self.stations[usize::from(service)].accept(now, key, work);
+        self.plan_looks(service);
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let Some(place) = place else {
+            call.state = State::Refused;
+            // Not now: whoever comes next in line would be in here again, and so on.
+            self.agenda.plan(now, Rank::Work, Event::NoRoom(key));
+            return;
+        };
+        call.state = State::Working { place, next: 0, child: None };
+        if let Some(gate) = gate {
+            let timeout = self.gates[usize::from(service)][usize::from(gate)].setup.timeout;
+            self.agenda.plan(now.after(timeout), Rank::Work, Event::Overdue(key));
+        }
+    }
+
+    /// The service has done its own work on a call: now it asks others, or answers.
+    pub(crate) fn worked(&mut self, key: Key) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let State::Working { next, child, .. } = &mut call.state else { return };
+        let asks = &self.scenario.services[usize::from(call.service)].calls;
+        let Some(asked) = asks.get(usize::from(*next)) else { return self.finish(key, Answer::Success) };
+        *next += 1;
+        *child = None;
+        let (crowd, kind) = (call.crowd, call.kind);
+        let asked = self.new_call(Caller::Service(key), *asked as u16, crowd, kind, None);
+        if let Some(Call { state: State::Working { child, .. }, .. }) = self.calls.get_mut(key) {
+            *child = Some(asked);
+        }
+        self.send(asked);
+    }
+
+    pub(crate) fn no_room(&mut self, key: Key) {
+        if self.calls.get_mut(key).is_some_and(|call| matches!(call.state, State::Refused)) {
+            self.finish(key, Answer::Broken);
+        }
+    }
+
+    /// A call has its answer: slot and worker are free, and whoever waits for it hears of it.
+    fn finish(&mut self, key: Key, answer: Answer) {
+        let Some(call) = self.calls.remove(key) else { return };
+        let took = self.now().since(call.began);
+        let longest = call.gate.map_or(Duration::ZERO, |gate| {
+            self.gates[usize::from(call.service)][usize::from(gate)].setup.retry_after_max
+        });
+        let caller = call.caller;
+        let who = self.who(call.crowd, call.kind);
+        if caller == Caller::Nobody && answer == Answer::Success {
+            self.meter.late(self.elapsed(), who);
+        }
+        let outcome = match answer {
+            Answer::Success => Outcome::Success,
+            Answer::Broken => Outcome::Overload,
+            Answer::Refused(_) => Outcome::Ignore,
+        };
+        self.give_back(call, outcome);
+        match caller {
+            Caller::Client(task) => self.answered(task, answer, took, longest),
+            // An answer that is a failure fails the call that asked.
+            Caller::Service(asking) if answer != Answer::Success => self.finish(asking, Answer::Broken),
+            Caller::Service(asking) => self.worked(asking),
+            Caller::Nobody => {}
+        }
+    }
+
+    /// Frees what a call holds: its worker first, so that the next one finds it free.
+    fn give_back(&mut self, call: Call, outcome: Outcome) {
+        let now = self.now();
+        let service = call.service;
+        if let State::Working { place, child, .. } = call.state {
+            if let Some(child) = child {
+                self.leave(child);
+            }
+            self.stations[usize::from(service)].release(now, place);
+            self.plan_looks(service);
+        }
+        if let (Some(gate), Some(permit)) = (call.gate, call.permit) {
+            self.gates[usize::from(service)][usize::from(gate)].complete(now, permit, outcome);
+            self.settle(service, gate);
+        }
+    }
+
+    /// Whoever waits for a call has left.
+    pub(crate) fn leave(&mut self, key: Key) {
+        let now = self.now();
+        let Some(call) = self.calls.get_mut(key) else { return };
+        call.caller = Caller::Nobody;
+        let service = call.service;
+        if !matches!(call.state, State::Queued(_)) {
+            return self.abandon(key, Outcome::Ignore);
+        }
+        let Some(Call { state: State::Queued(ticket), gate: Some(gate), .. }) = self.calls.remove(key) else {
+            return;
+        };
+        self.gates[usize::from(service)][usize::from(gate)].cancel(now, ticket);
+        self.settle(service, gate);
+    }
+
+    pub(crate) fn overdue(&mut self, key: Key) {
+        let now = self.now();
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let caller = std::mem::replace(&mut call.caller, Caller::Nobody);
+        let took = now.since(call.began);
+        if caller == Caller::Nobody {
+            return;
+        }
+        self.abandon(key, Outcome::Overload);
+        let late = Rejection { reason: Reason::UpstreamTimeout, retry_after: Duration::ZERO };
+        match caller {
+            Caller::Client(task) => self.answered(task, Answer::Refused(late), took, Duration::ZERO),
+            Caller::Service(asking) => self.finish(asking, Answer::Broken),
+            Caller::Nobody => {}
+        }
+    }
+
+    /// Nobody waits for a call any more that is in the service.
+    fn abandon(&mut self, key: Key, outcome: Outcome) {
+        let now = self.now();
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let service = call.service;
+        let stops = self.scenario.services[usize::from(service)].cancels_work;
+        let Some(number) = call.gate else {
+            if stops && let Some(call) = self.calls.remove(key) {
+                self.give_back(call, outcome);
+            }
+            return;
+        };
+        let gate = &mut self.gates[usize::from(service)][usize::from(number)];
+        if gate.setup.cancels_work {
+            // The connection is closed and the slot is free, whether or not that stops the work.
+            if let Some(permit) = call.permit.take() {
+                gate.complete(now, permit, outcome);
+            }
+            if stops && let Some(call) = self.calls.remove(key) {
+                self.give_back(call, outcome);
+            }
+        } else if let Some(permit) = &mut call.permit {
+            gate.abandon(now, permit, outcome);
+            let most = gate.setup.orphan_max;
+            self.agenda.plan(now.after(most), Rank::Work, Event::OrphanEnds(key));
+        }
+        self.settle(service, number);
+    }
+
+    /// An orphan has had its time: its slot is free, whatever the service still does.
+    pub(crate) fn orphan_ends(&mut self, key: Key) {
+        let now = self.now();
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let (service, gate, permit) = (call.service, call.gate, call.permit.take());
+        if let (Some(gate), Some(permit)) = (gate, permit) {
+            self.gates[usize::from(service)][usize::from(gate)].complete(now, permit, Outcome::Ignore);
+            self.settle(service, gate);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What stands before the services: nothing, a policy, or a fixed limit that is right at every moment.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use tidegate_engine::{AdmissionPolicy, Capacity, LimitPolicy, QueuePolicy, RouteId};
+use tidegate_policy::{Policy, RateKey, RateLimit};
+use tidegate_workload as workload;
+use tidegate_workload::{BEST_STATIC, Change, Kind, NO_CONTROL, NamedPolicy, Scenario, Service};
+
+/// What a scenario is played against.
+#[derive(Clone, Debug)]
+pub enum Control {
+    /// Every request goes straight to its service.
+    Nothing,
+    /// A policy.
+    Policy(Box<NamedPolicy>),
+    /// A fixed limit that somebody set who knows the capacity at every moment, and the queue that is best for it.
+    BestStatic,
+}
+
+impl Control {
+    /// All that a scenario compares: nothing, its policies, and the best static limit where it can be known.
+    pub fn all(scenario: &Scenario) -> Vec<Self> {
+        let mut controls = vec![Self::Nothing];
+        controls.extend(scenario.policies.iter().cloned().map(Box::new).map(Self::Policy));
+        if scenario.services.iter().all(|service| best_limit(service).is_some()) {
+            controls.push(Self::BestStatic);
+        }
+        controls
+    }
+
+    /// Its name in tables.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Nothing => NO_CONTROL,
+            Self::Policy(named) => &named.name,
+            Self::BestStatic => BEST_STATIC,
+        }
+    }
+}
+
+/// The gateway's settings before one service.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) admission: AdmissionPolicy,
+    pub(crate) timeout: Duration,
+    pub(crate) cancels_work: bool,
+    pub(crate) orphan_max: Duration,
+    pub(crate) retry_after_max: Duration,
+    pub(crate) rate_limits: Vec<RateLimit>,
+    /// For each kind of request of the scenario, clients by clients, how it passes; `None` if it does not come here.
+    pub(crate) passages: Vec<Vec<Option<Passage>>>,
+}
+
+/// How one kind of request passes a gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Passage {
+    pub(crate) route: RouteId,
+    pub(crate) exempt: bool,
+    /// The rate limits that apply, as indices into the policy's, each with the key that this kind has there.
+    pub(crate) limits: Vec<(usize, u64)>,
+}
+
+/// The gateway before a service; `None` if nothing stands there.
+pub(crate) fn setup(scenario: &Scenario, control: &Control, service: usize) -> Option<Setup> {
+    match control {
+        Control::Nothing => None,
+        Control::Policy(named) => of_policy(scenario, &named.policy, service),
+        Control::BestStatic => best_static(scenario, service),
+    }
+}
+
+/// A policy protects the service that has the name of one of its upstreams; a scenario with a single service is protected
+/// by the first, whatever that is called.
+fn of_policy(scenario: &Scenario, policy: &Policy, service: usize) -> Option<Setup> {
+    let name = &scenario.services[service].name;
+    let named = policy.upstreams.iter().position(|upstream| upstream.name == *name);
+    let index = named.or_else(|| (scenario.services.len() == 1).then_some(0))?;
+    let upstream = &policy.upstreams[index];
+    let bulkheads =
+        policy.routes.iter().enumerate().filter(|(_, route)| route.upstream == index).filter_map(
+            |(number, route)| route.bulkhead.map(|bulkhead| (RouteId(number as u32), bulkhead.max)),
+        );
+    Some(Setup {
+        admission: AdmissionPolicy {
+            limit: upstream.limit.clone(),
+            queue: upstream.queue,
+            bulkheads: bulkheads.collect(),
+        },
+        timeout: upstream.timeout,
+        cancels_work: upstream.cancels_work,
+        orphan_max: upstream.orphan_max,
+        retry_after_max: policy.server.retry_after_max,
+        rate_limits: policy.rate_limits.clone(),
+        passages: passages(scenario, |kind| passage(policy, kind)),
+    })
+}
+
+/// The route that a kind takes, as in the gateway: the first that matches.
+fn passage(policy: &Policy, kind: &Kind) -> Option<Passage> {
+    let matches = |route: &tidegate_policy::Route| {
+        route.path.matches(&kind.path) && (route.methods.is_empty() || route.methods.contains(&kind.method))
+    };
+    let route = policy.routes.iter().position(matches)?;
+    let applies = |limit: &RateLimit| {
+        limit.paths.is_empty() || limit.paths.iter().any(|pattern| pattern.matches(&kind.path))
+    };
+    let limits = policy.rate_limits.iter().enumerate().filter(|(_, limit)| applies(limit));
+    // A tenant is one caller, with an address and a key of its own.
+    let key = |limit: &RateLimit| match limit.key {
+        RateKey::ClientIp | RateKey::Header(_) => hash(kind.tenant.as_bytes()),
+        RateKey::Route => route as u64,
+        RateKey::Global => 0,
+    };
+    Some(Passage {
+        route: RouteId(route as u32),
+        exempt: policy.routes[route].exempt,
+        limits: limits.map(|(index, limit)| (index, key(limit))).collect(),
+    })
+}
+
+fn passages(scenario: &Scenario, passage: impl Fn(&Kind) -> Option<Passage>) -> Vec<Vec<Option<Passage>>> {
+    scenario.clients.iter().map(|clients| clients.mix.iter().map(&passage).collect()).collect()
+}
+
+fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
+    let described = &scenario.services[service];
+    let patience = scenario.clients.iter().filter_map(|clients| clients.timeout).min();
+    let patience = patience.unwrap_or(Duration::from_secs(10));
+    // Who waits longer than this has no time left to be served.
+    let wait = patience.saturating_sub(described.time.mean() * 3).max(patience / 10);
+    let share = best_limit(described)?.get().div_ceil(scenario.gateways);
+    let setup = Setup {
+        admission: AdmissionPolicy {
+            limit: LimitPolicy::Fixed(NonZeroU32::new(share).unwrap_or(NonZeroU32::MIN)),
+            queue: QueuePolicy { wait, capacity: Capacity::Derived },
+            bulkheads: Vec::new(),
+        },
+        timeout: patience,
+        cancels_work: described.cancels_work,
+        orphan_max: scenario.duration,
+        retry_after_max: Duration::from_secs(60),
+        rate_limits: Vec::new(),
+        passages: passages(scenario, |_| {
+            Some(Passage { route: RouteId(0), exempt: false, limits: Vec::new() })
+        }),
+    };
+    Some(setup)
+}
+
+/// The limit that is best for a service at first, where that can be known.
+fn best_limit(service: &Service) -> Option<NonZeroU32> {
+    match service.capacity {
+        workload::Capacity::Workers(workers) => NonZeroU32::new(workers),
+        workload::Capacity::Shared { knee, .. } => NonZeroU32::new(knee as u32),
+        workload::Capacity::Elastic { .. } => None,
+    }
+}
+
+/// The limit that is best after a change, if it is another.
+pub(crate) fn best_limit_after(change: Change, gateways: u32) -> Option<LimitPolicy> {
+    let Change::Workers(workers) = change else { return None };
+    NonZeroU32::new(workers.div_ceil(gateways)).map(LimitPolicy::Fixed)
+}
+
+/// FNV-1a: names of a scenario are not chosen by an enemy, and the same name must always be the same key.
+fn hash(name: &[u8]) -> u64 {
+    name.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}

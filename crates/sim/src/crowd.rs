@@ -1,0 +1,82 @@
+//! Clients of one sort: when the next one comes, and what each does about a failure.
+
+use std::time::Duration;
+
+use tidegate_workload::{Arrivals, Clients, Next, OpenArrivals, Purpose, Random, Retries, ServiceTime};
+
+/// Clients of one sort, as they are during a run.
+#[derive(Debug)]
+pub(crate) struct Crowd<'a> {
+    pub(crate) clients: &'a Clients,
+    source: Source<'a>,
+    retries: Retries,
+    arriving: Random,
+    choosing: Random,
+    deciding: Random,
+}
+
+#[derive(Debug)]
+enum Source<'a> {
+    Open(OpenArrivals),
+    Bursts { left: &'a [(Duration, u32)] },
+    Closed { think: &'a ServiceTime, until: Duration },
+    Recorded,
+}
+
+impl<'a> Crowd<'a> {
+    pub(crate) fn new(clients: &'a Clients, seed: u64, index: usize) -> Self {
+        let source = match &clients.arrivals {
+            Arrivals::Open { spacing, pieces } => Source::Open(OpenArrivals::new(*spacing, pieces)),
+            Arrivals::Bursts(list) => Source::Bursts { left: list },
+            Arrivals::Closed { think, until, .. } => Source::Closed { think, until: *until },
+            Arrivals::Recorded => Source::Recorded,
+        };
+        Self {
+            clients,
+            source,
+            retries: Retries::new(clients.retry),
+            arriving: Random::stream(seed, Purpose::Arrivals, index),
+            choosing: Random::stream(seed, Purpose::Mix, index),
+            deciding: Random::stream(seed, Purpose::Clients, index),
+        }
+    }
+
+    /// When the next come who do not wait for anything, and how many.
+    pub(crate) fn next(&mut self) -> Option<(Duration, u32)> {
+        match &mut self.source {
+            Source::Open(arrivals) => arrivals.next(&mut self.arriving).map(|at| (at, 1)),
+            Source::Bursts { left } => {
+                let (next, rest) = left.split_first()?;
+                *left = rest;
+                Some(*next)
+            }
+            Source::Closed { .. } | Source::Recorded => None,
+        }
+    }
+
+    /// When somebody who has had an answer, or has given up, asks again; `None` if not.
+    pub(crate) fn asks_again(&mut self, now: Duration) -> Option<Duration> {
+        let Source::Closed { think, until } = &self.source else { return None };
+        let at = now + think.draw(&mut self.arriving);
+        (at < *until).then_some(at)
+    }
+
+    /// When the users who go round and round ask for the first time: one after the other within the time that they
+    /// think, so that they are not in step.
+    pub(crate) fn first_asks(&mut self) -> Vec<Duration> {
+        let Arrivals::Closed { users, think, from, .. } = &self.clients.arrivals else { return Vec::new() };
+        (0..*users).map(|_| *from + think.draw(&mut self.arriving).mul_f64(self.arriving.uniform())).collect()
+    }
+
+    pub(crate) fn kind(&mut self) -> usize {
+        self.clients.draw_kind(&mut self.choosing)
+    }
+
+    pub(crate) fn first_try(&mut self) {
+        self.retries.first_try();
+    }
+
+    pub(crate) fn failed(&mut self, failures: u32, retry_after: Option<Duration>) -> Next {
+        self.retries.failed(failures, retry_after, &mut self.deciding)
+    }
+}

@@ -1,0 +1,167 @@
+//! The gateway before a service, as far as it decides: the engine's admission and rate limits, driven in virtual time.
+//!
+//! What the gateway does with sockets is here a matter of moments; what it does with the engine is done in the same
+//! order.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use tidegate_engine::{
+    Admission, Arrival, Decision, Event, Outcome, Permit, RateLimiter, RateRefusal, Reason, Rejection,
+    Ticket, Timestamp,
+};
+
+use crate::control::{Passage, Setup};
+
+/// One gateway before one service. `C` is what whoever asks calls a request.
+#[derive(Debug)]
+pub(crate) struct Gate<C> {
+    pub(crate) setup: Setup,
+    admission: Admission,
+    limiters: Vec<RateLimiter>,
+    /// By the index of their tickets.
+    waiting: Vec<Option<C>>,
+    /// Who was granted or refused after waiting, in order.
+    pub(crate) heard: Vec<Heard<C>>,
+    /// When it is to be woken, as far as that is planned.
+    planned: Timestamp,
+}
+
+/// What became of somebody who waited.
+#[derive(Debug)]
+pub(crate) enum Heard<C> {
+    Granted(C, Permit),
+    Refused(C, Rejection),
+}
+
+/// What becomes of somebody who arrives.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// Goes on; without a permit on a route that is exempt.
+    Passed(Option<Permit>),
+    Waiting(Ticket),
+    Refused(Rejection),
+}
+
+impl<C: Copy> Gate<C> {
+    pub(crate) fn new(setup: Setup) -> Self {
+        Self {
+            admission: Admission::new(setup.admission.clone()),
+            limiters: setup
+                .rate_limits
+                .iter()
+                .map(|limit| RateLimiter::new(limit.quota, limit.max_keys))
+                .collect(),
+            setup,
+            waiting: Vec::new(),
+            heard: Vec::new(),
+            planned: Timestamp::MAX,
+        }
+    }
+
+    pub(crate) fn enter(&mut self, now: Timestamp, who: C, passage: &Passage) -> Entry {
+        if passage.exempt {
+            return Entry::Passed(None);
+        }
+        if let Some(rejection) = self.over_a_rate(now, passage) {
+            return Entry::Refused(rejection);
+        }
+        let decision = self.admission.arrive(now, Arrival::new(passage.route));
+        // First: the ticket of this arrival may have the index of one that has ended just now.
+        self.hear();
+        match decision {
+            Decision::Admit(permit) => Entry::Passed(Some(permit)),
+            Decision::Reject(rejection) => Entry::Refused(rejection),
+            Decision::Queue(ticket) => {
+                let index = ticket.id().index();
+                if self.waiting.len() <= index {
+                    self.waiting.resize(index + 1, None);
+                }
+                self.waiting[index] = Some(who);
+                Entry::Waiting(ticket)
+            }
+        }
+    }
+
+    /// Counts it against every rate limit that applies, or against none and says by which it is refused.
+    fn over_a_rate(&mut self, now: Timestamp, passage: &Passage) -> Option<Rejection> {
+        let mut reservations = Vec::with_capacity(passage.limits.len());
+        for &(index, key) in &passage.limits {
+            match self.limiters[index].peek(now, key, NonZeroU32::MIN) {
+                Ok(reservation) => reservations.push(reservation),
+                Err(refusal) => {
+                    let retry_after = match refusal {
+                        RateRefusal::NotYet(wait) => wait,
+                        RateRefusal::Never => Duration::MAX,
+                    };
+                    return Some(Rejection { reason: Reason::RateLimited, retry_after });
+                }
+            }
+        }
+        for (&(index, _), reservation) in passage.limits.iter().zip(reservations) {
+            self.limiters[index].commit(reservation);
+        }
+        None
+    }
+
+    pub(crate) fn complete(&mut self, now: Timestamp, permit: Permit, outcome: Outcome) {
+        self.admission.complete(now, permit, outcome);
+        self.hear();
+    }
+
+    pub(crate) fn abandon(&mut self, now: Timestamp, permit: &mut Permit, outcome: Outcome) {
+        self.admission.abandon(now, permit, outcome);
+        self.hear();
+    }
+
+    /// Says whether it was still waiting.
+    pub(crate) fn cancel(&mut self, now: Timestamp, ticket: Ticket) -> bool {
+        let index = ticket.id().index();
+        let was_waiting = self.admission.cancel(now, ticket);
+        if was_waiting {
+            self.waiting[index] = None;
+        }
+        self.hear();
+        was_waiting
+    }
+
+    /// It is woken.
+    pub(crate) fn wake(&mut self, now: Timestamp) {
+        self.planned = Timestamp::MAX;
+        self.admission.handle_timeout(now);
+        self.hear();
+    }
+
+    /// When it has to be woken, if that is not planned yet.
+    pub(crate) fn plan(&mut self) -> Option<Timestamp> {
+        let next = self.admission.poll_timeout().filter(|next| *next < self.planned)?;
+        self.planned = next;
+        Some(next)
+    }
+
+    pub(crate) fn set_limit(&mut self, now: Timestamp, limit: tidegate_engine::LimitPolicy) {
+        self.setup.admission.limit = limit;
+        self.admission.reconfigure(now, self.setup.admission.clone());
+        self.hear();
+    }
+
+    /// Limit, in flight, waiting.
+    pub(crate) fn stand(&self) -> (u32, u32, u32) {
+        let snapshot = self.admission.snapshot();
+        (snapshot.limit, snapshot.in_flight, snapshot.queue_depth)
+    }
+
+    fn hear(&mut self) {
+        while let Some(event) = self.admission.poll_event() {
+            let (Event::Granted { ticket, .. } | Event::Refused { ticket, .. }) = &event;
+            let Some(who) = self.waiting[ticket.index()].take() else {
+                debug_assert!(false, "an event names somebody who does not wait");
+                continue;
+            };
+            self.heard.push(match event {
+                Event::Granted { permit, .. } => Heard::Granted(who, permit),
+                Event::Refused { rejection, .. } => Heard::Refused(who, rejection),
+            });
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What a service is offered: scenarios, arrival processes, client models, access-log readers, the Report.
+//!
+//! It says what comes and when; it decides nothing, opens no socket and asks no clock. The simulator plays it in virtual
+//! time, the load generator on a socket, and both fill in the same Report.
+#![forbid(unsafe_code)]
+
+pub mod access_log;
+
+mod arrivals;
+pub use arrivals::OpenArrivals;
+
+mod expect;
+pub use expect::{Expectation, Metric, Missed, Part, Quantile};
+
+mod random;
+pub use random::{Purpose, Random};
+
+mod report;
+pub use report::{Bucket, Gauges, Latencies, Meter, Report, Series, Totals, Who, Window};
+
+mod retry;
+pub use retry::{Next, Retries, RetryPolicy};
+
+mod scenario;
+pub use scenario::{
+    Arrivals, BEST_STATIC, Capacity, Change, Clients, Kind, NO_CONTROL, NamedPolicy, Piece, Scenario,
+    ScenarioError, Service, ServiceTime, Spacing,
+};

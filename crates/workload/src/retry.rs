@@ -1,0 +1,116 @@
+//! What a client does about a failure: try again or not, and when.
+//!
+//! It decides with the engine's own back-off and budget. It does not send anything.
+
+use std::time::Duration;
+
+use tidegate_engine::{Backoff, RetryBudget};
+
+use crate::random::Random;
+
+/// How clients of one sort retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Tries in all, the first among them.
+    pub attempts: u32,
+    /// How long they wait before the next.
+    pub backoff: Backoff,
+    /// Retries for a hundred first tries, of all these clients together; `None` for no bound.
+    pub budget_percent: Option<u32>,
+    /// Whether they come back when they were told to, and not earlier.
+    pub honours_retry_after: bool,
+}
+
+impl RetryPolicy {
+    /// One try.
+    pub const NONE: Self =
+        Self { attempts: 1, backoff: Backoff::None, budget_percent: None, honours_retry_after: false };
+}
+
+/// What a client does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It tries again after so long.
+    Again {
+        /// From now.
+        after: Duration,
+        /// Because it was told so.
+        told: bool,
+    },
+    /// It gives up.
+    GiveUp,
+}
+
+/// Clients of one sort, as far as they decide about retries together.
+#[derive(Clone, Debug)]
+pub struct Retries {
+    policy: RetryPolicy,
+    budget: Option<RetryBudget>,
+}
+
+impl Retries {
+    /// How many retries can be saved up.
+    const BURST: u32 = 10;
+
+    /// Clients who have not failed yet.
+    pub fn new(policy: RetryPolicy) -> Self {
+        let budget = policy.budget_percent.map(|percent| RetryBudget::new(percent, Self::BURST));
+        Self { policy, budget }
+    }
+
+    /// One of them makes a first try.
+    pub fn first_try(&mut self) {
+        if let Some(budget) = &mut self.budget {
+            budget.deposit();
+        }
+    }
+
+    /// One of them has failed `failures` times in a row, and was told to come back after `retry_after` if it was told
+    /// anything.
+    pub fn failed(&mut self, failures: u32, retry_after: Option<Duration>, random: &mut Random) -> Next {
+        if failures >= self.policy.attempts {
+            return Next::GiveUp;
+        }
+        if self.budget.as_mut().is_some_and(|budget| !budget.try_spend()) {
+            return Next::GiveUp;
+        }
+        let backoff = self.policy.backoff.wait(failures, random.bits());
+        match retry_after.filter(|_| self.policy.honours_retry_after) {
+            // Whoever is told a time and backs off besides waits for the longer of the two.
+            Some(told) => Next::Again { after: told.max(backoff), told: true },
+            None => Next::Again { after: backoff, told: false },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Purpose;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn retries(attempts: u32, honours_retry_after: bool) -> Retries {
+        Retries::new(RetryPolicy { attempts, honours_retry_after, ..RetryPolicy::NONE })
+    }
+
+    #[test]
+    fn tries_are_counted() {
+        let mut random = Random::stream(1, Purpose::Clients, 0);
+        let mut three = retries(3, false);
+        let again = Next::Again { after: Duration::ZERO, told: false };
+        assert_eq!(
+            [1, 2, 3].map(|failures| three.failed(failures, None, &mut random)),
+            [again, again, Next::GiveUp]
+        );
+    }
+
+    #[test]
+    fn what_is_told_is_honoured_by_whoever_does() {
+        let mut random = Random::stream(1, Purpose::Clients, 0);
+        let told = Next::Again { after: SECOND, told: true };
+        assert_eq!(retries(2, true).failed(1, Some(SECOND), &mut random), told);
+        let not = Next::Again { after: Duration::ZERO, told: false };
+        assert_eq!(retries(2, false).failed(1, Some(SECOND), &mut random), not);
+    }
+}

@@ -1,0 +1,215 @@
+//! The scenario file as it is written. What it means, and whether it makes sense, is read from it elsewhere.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::ServiceTime;
+use super::value::{Range, Rate, Span};
+
+/// The whole file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) story: String,
+    pub(super) duration: Spanned<Span>,
+    #[serde(default = "no_time")]
+    pub(super) warmup: Spanned<Span>,
+    #[serde(default = "one_seed")]
+    pub(super) seed: u64,
+    #[serde(default = "one")]
+    pub(super) runs: Spanned<u32>,
+    #[serde(default = "one")]
+    pub(super) gateways: Spanned<u32>,
+    #[serde(default)]
+    pub(super) service: Vec<Spanned<Service>>,
+    #[serde(default)]
+    pub(super) clients: Vec<Spanned<Clients>>,
+    #[serde(default)]
+    pub(super) policy: Vec<Spanned<Policy>>,
+    #[serde(default)]
+    pub(super) expect: Vec<Spanned<Expect>>,
+}
+
+fn no_time() -> Spanned<Span> {
+    Spanned::new(0..0, Span(std::time::Duration::ZERO))
+}
+
+fn one_seed() -> u64 {
+    1
+}
+
+fn one() -> Spanned<u32> {
+    Spanned::new(0..0, 1)
+}
+
+/// `[[service]]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Service {
+    pub(super) name: Option<String>,
+    pub(super) workers: Option<u32>,
+    pub(super) shared: Option<Shared>,
+    pub(super) elastic: Option<Elastic>,
+    pub(super) time: ServiceTime,
+    pub(super) queue: Option<u32>,
+    #[serde(default)]
+    pub(super) cancels_work: bool,
+    #[serde(default)]
+    pub(super) calls: Vec<String>,
+    #[serde(default)]
+    pub(super) change: Vec<ServiceChange>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Shared {
+    pub(super) knee: f64,
+    #[serde(default)]
+    pub(super) hard: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Elastic {
+    pub(super) slope: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServiceChange {
+    pub(super) at: Span,
+    pub(super) workers: Option<u32>,
+    pub(super) slowdown: Option<f64>,
+    pub(super) pause: Option<Span>,
+}
+
+/// `[[clients]]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Clients {
+    pub(super) name: String,
+    pub(super) rate: Option<Rate>,
+    #[serde(default)]
+    pub(super) spacing: Spacing,
+    #[serde(default)]
+    pub(super) change: Vec<RateChange>,
+    pub(super) burst: Option<Vec<Burst>>,
+    pub(super) users: Option<u32>,
+    pub(super) think: Option<ServiceTime>,
+    pub(super) from: Option<Span>,
+    pub(super) until: Option<Span>,
+    pub(super) timeout: Option<Span>,
+    #[serde(default)]
+    pub(super) retry: Retry,
+    #[serde(default)]
+    pub(super) mix: Vec<Kind>,
+    pub(super) path: Option<String>,
+    pub(super) method: Option<String>,
+    pub(super) class: Option<String>,
+    pub(super) tenant: Option<String>,
+    pub(super) cost: Option<f64>,
+    pub(super) service: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Spacing {
+    Even,
+    #[default]
+    Poisson,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RateChange {
+    pub(super) at: Span,
+    pub(super) rate: Rate,
+    /// The rate gets there evenly from the change before.
+    #[serde(default)]
+    pub(super) ramp: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Burst {
+    pub(super) at: Span,
+    pub(super) count: u32,
+}
+
+/// What clients do about a failure.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Retry {
+    #[serde(default = "one_attempt")]
+    pub(super) attempts: u32,
+    #[serde(default)]
+    pub(super) backoff: Backoff,
+    pub(super) base: Option<Span>,
+    pub(super) cap: Option<Span>,
+    pub(super) budget_percent: Option<u32>,
+    #[serde(default)]
+    pub(super) honours_retry_after: bool,
+}
+
+fn one_attempt() -> u32 {
+    1
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            attempts: 1,
+            backoff: Backoff::None,
+            base: None,
+            cap: None,
+            budget_percent: None,
+            honours_retry_after: false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Backoff {
+    #[default]
+    None,
+    Fixed,
+    Exponential,
+    FullJitter,
+}
+
+/// One of several kinds of requests of the same clients. What is left out is as the clients say.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Kind {
+    pub(super) share: Option<f64>,
+    pub(super) path: Option<String>,
+    pub(super) method: Option<String>,
+    pub(super) class: Option<String>,
+    pub(super) tenant: Option<String>,
+    pub(super) cost: Option<f64>,
+    pub(super) service: Option<String>,
+}
+
+/// `[[policy]]`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Policy {
+    pub(super) name: String,
+    pub(super) text: Option<Spanned<String>>,
+    pub(super) file: Option<Spanned<String>>,
+}
+
+/// `[[expect]]`
+#[derive(Deserialize)]
+pub(super) struct Expect {
+    pub(super) policy: String,
+    pub(super) class: Option<String>,
+    pub(super) tenant: Option<String>,
+    pub(super) from: Option<Span>,
+    pub(super) until: Option<Span>,
+    #[serde(flatten)]
+    pub(super) metrics: BTreeMap<String, Range>,
+}
