@@ -97,6 +97,7 @@ impl World<'_> {
             debug_assert!(permit.is_none(), "a slot was granted to a call that has ended");
             return;
         };
+        let waited = permit.is_some().then(|| now.since(call.began));
         call.permit = permit;
         let (service, gate, caller) = (call.service, call.gate, call.caller);
         let (crowd, kind, recorded) = (call.crowd, call.kind, call.work);
@@ -104,6 +105,9 @@ impl World<'_> {
         let work = self.work(service, cost, recorded);
         if let Caller::Client(task) = caller {
             self.admitted(task);
+            if let Some(waited) = waited {
+                self.meter.waited(self.elapsed(), waited);
+            }
         }
         let place = self.stations[usize::from(service)].accept(now, key, work);
         self.plan_looks(service);
