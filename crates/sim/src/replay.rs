@@ -43,10 +43,12 @@ impl<'a> Replay<'a> {
 
     /// Somebody comes. A kind that the mix does not have counts as its last.
     pub fn offer(&mut self, request: Recorded) -> Result<(), TooMany> {
+        // A log in milliseconds has work that took none, and no two things may happen for ever at the same moment.
+        let work = request.work.map(|work| work.max(Duration::from_nanos(1)));
         let kind = usize::from(request.kind).min(self.kinds.saturating_sub(1)) as u16;
         for world in &mut self.worlds {
             if world.play_until(Timestamp::ZERO.after(request.at))? {
-                world.want(0, kind, request.work);
+                world.want(0, kind, work);
             }
         }
         Ok(())

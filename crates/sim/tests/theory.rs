@@ -42,7 +42,11 @@ fn played(service: &str, slots: u32, rate: f64, control: usize) -> Report {
 fn assert_mean(report: &Report, should: f64, what: &str) {
     let is = report.all.served.mean().as_secs_f64();
     let (off, tolerance) = ((is / should - 1.0).abs(), 0.02);
-    assert!(off < tolerance, "{what}: the mean time is {is:.5} s, theory says {should:.5} s: {:.1} % off", off * 100.0);
+    assert!(
+        off < tolerance,
+        "{what}: the mean time is {is:.5} s, theory says {should:.5} s: {:.1} % off",
+        off * 100.0
+    );
     assert_eq!(report.all.refusals(), 0, "{what}: nobody is refused");
 }
 
@@ -91,7 +95,8 @@ fn one_worker_with_a_constant_time() {
 /// Processor sharing: mean time = service / (1 − ρ), whatever the distribution of the times.
 #[test]
 fn a_shared_service_with_any_times() {
-    for time in ["\"10ms\"", "{ exponential = \"10ms\" }", "{ lognormal = { mean = \"10ms\", sigma = 1.0 } }"] {
+    for time in ["\"10ms\"", "{ exponential = \"10ms\" }", "{ lognormal = { mean = \"10ms\", sigma = 1.0 } }"]
+    {
         let report = played(&format!("shared = {{ knee = 1.0 }}\ntime = {time}"), 1, 60.0, 0);
         assert_mean(&report, 0.01 / 0.4, &format!("sharing with {time}"));
     }
@@ -101,10 +106,9 @@ fn a_shared_service_with_any_times() {
 #[test]
 fn littles_law() {
     let report = played("workers = 10\ntime = { exponential = \"10ms\" }", 10, 800.0, 0);
-    let whole = report.series.sum(tidegate_workload::Window {
-        from: std::time::Duration::ZERO,
-        until: std::time::Duration::MAX,
-    });
+    let whole = report
+        .series
+        .sum(tidegate_workload::Window { from: std::time::Duration::ZERO, until: std::time::Duration::MAX });
     let there = whole.mean(whole.in_flight);
     let should = 800.0 * report.all.served.mean().as_secs_f64();
     // It is looked 480 times only, which is what is not exact here.
