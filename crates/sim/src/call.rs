@@ -19,8 +19,10 @@ pub(crate) enum Answer {
     Success,
     /// By a gateway.
     Refused(Rejection),
-    /// The service had no room, or one that it asks failed.
+    /// The service had no room, or one that it asks was overloaded.
     Broken,
+    /// The service has an error, which says nothing about its load.
+    Failed,
 }
 
 impl World<'_> {
@@ -130,7 +132,12 @@ impl World<'_> {
         let Some(call) = self.calls.get_mut(key) else { return };
         let State::Working { next, child, .. } = &mut call.state else { return };
         let asks = &self.scenario.services[usize::from(call.service)].calls;
-        let Some(asked) = asks.get(usize::from(*next)) else { return self.finish(key, Answer::Success) };
+        let Some(asked) = asks.get(usize::from(*next)) else {
+            let service = usize::from(call.service);
+            let failing = self.failing[service];
+            let fails = failing > 0.0 && self.working[service].uniform() < failing;
+            return self.finish(key, if fails { Answer::Failed } else { Answer::Success });
+        };
         *next += 1;
         *child = None;
         let (crowd, kind) = (call.crowd, call.kind);
@@ -162,12 +169,13 @@ impl World<'_> {
         let outcome = match answer {
             Answer::Success => Outcome::Success,
             Answer::Broken => Outcome::Overload,
-            Answer::Refused(_) => Outcome::Ignore,
+            Answer::Refused(_) | Answer::Failed => Outcome::Ignore,
         };
         self.give_back(call, outcome);
         match caller {
             Caller::Client(task) => self.answered(task, answer, took, longest),
-            // An answer that is a failure fails the call that asked.
+            // A failure fails the call that asked; that it is one of overload is passed on.
+            Caller::Service(asking) if answer == Answer::Failed => self.finish(asking, Answer::Failed),
             Caller::Service(asking) if answer != Answer::Success => self.finish(asking, Answer::Broken),
             Caller::Service(asking) => self.worked(asking),
             Caller::Nobody => {}

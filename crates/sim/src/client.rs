@@ -26,7 +26,26 @@ impl World<'_> {
         self.crowds[usize::from(crowd)].first_try();
         let task = Task { crowd, kind, first: self.now(), attempts: 0, told: false, call: None, work };
         let task = self.tasks.insert(task);
-        self.attempt(task);
+        self.try_now(task, crowd);
+    }
+
+    /// It is time for an attempt, unless its crowd holds back.
+    fn try_now(&mut self, task: Key, crowd: u16) {
+        let elapsed = self.elapsed();
+        match self.crowds[usize::from(crowd)].holds_back(elapsed) {
+            Some(wait) => {
+                let at = self.now().after(wait);
+                self.agenda.plan(at, Rank::Arrival, Event::Attempt(task));
+            }
+            None => self.attempt(task),
+        }
+    }
+
+    pub(crate) fn retry(&mut self, task: Key) {
+        if let Some(wanted) = self.tasks.get_mut(task) {
+            let crowd = wanted.crowd;
+            self.try_now(task, crowd);
+        }
     }
 
     pub(crate) fn attempt(&mut self, task: Key) {
@@ -59,13 +78,15 @@ impl World<'_> {
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         wanted.call = None;
         let (first, who) = (wanted.first, (wanted.crowd, wanted.kind));
+        let crowd = usize::from(who.0);
         let (now, elapsed, who) = (self.now(), self.elapsed(), self.who(who.0, who.1));
+        self.crowds[crowd].answered(elapsed, answer == Answer::Success);
         match answer {
             Answer::Success => {
                 self.meter.served(elapsed, who, now.since(first));
                 self.end(task);
             }
-            Answer::Broken => {
+            Answer::Broken | Answer::Failed => {
                 self.meter.broken(elapsed, who);
                 self.failed(task, None);
             }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tidegate_workload::{Arrivals, Clients, Next, OpenArrivals, Purpose, Random, Retries, ServiceTime};
+use tidegate_workload::{
+    Arrivals, Clients, CubicRate, Next, OpenArrivals, Purpose, Random, Retries, ServiceTime,
+};
 
 /// Clients of one sort, as they are during a run.
 #[derive(Debug)]
@@ -10,6 +12,8 @@ pub(crate) struct Crowd<'a> {
     pub(crate) clients: &'a Clients,
     source: Source<'a>,
     retries: Retries,
+    /// The rate that they allow themselves, if they slow down.
+    rate: Option<CubicRate>,
     arriving: Random,
     choosing: Random,
     deciding: Random,
@@ -35,6 +39,7 @@ impl<'a> Crowd<'a> {
             clients,
             source,
             retries: Retries::new(clients.retry),
+            rate: clients.retry.slows_down.then(CubicRate::default),
             arriving: Random::stream(seed, Purpose::Arrivals, index),
             choosing: Random::stream(seed, Purpose::Mix, index),
             deciding: Random::stream(seed, Purpose::Clients, index),
@@ -70,6 +75,21 @@ impl<'a> Crowd<'a> {
 
     pub(crate) fn kind(&mut self) -> usize {
         self.clients.draw_kind(&mut self.choosing)
+    }
+
+    /// How long they wait before they send, because they were refused.
+    pub(crate) fn holds_back(&mut self, now: Duration) -> Option<Duration> {
+        let wait = self.rate.as_mut()?.send(now);
+        (!wait.is_zero()).then_some(wait)
+    }
+
+    /// An attempt has been answered, or refused.
+    pub(crate) fn answered(&mut self, now: Duration, success: bool) {
+        match &mut self.rate {
+            Some(rate) if success => rate.succeeded(now),
+            Some(rate) => rate.refused(now),
+            None => {}
+        }
     }
 
     pub(crate) fn first_try(&mut self) {

@@ -48,6 +48,8 @@ pub(crate) struct World<'a> {
     pub(crate) gates: Vec<Vec<Gate<Key>>>,
     pub(crate) stations: Vec<Station<Key>>,
     pub(crate) working: Vec<Random>,
+    /// The share of each service's answers that are failures.
+    pub(crate) failing: Vec<f64>,
     pub(crate) balancing: Random,
     /// Where the kinds of each crowd are counted.
     pub(crate) whos: Vec<Vec<Who>>,
@@ -66,8 +68,10 @@ pub(crate) enum Event {
     Arrive(u16, u32),
     /// A user of a crowd asks, again or for the first time.
     Ask(u16),
-    /// A client tries again.
+    /// A client wants to try again.
     Retry(Key),
+    /// A client that has held back makes its attempt.
+    Attempt(Key),
     /// A client's patience ends.
     Patience(Key),
     /// A gateway has to be woken.
@@ -174,6 +178,7 @@ impl<'a> World<'a> {
                 .map(|service| Station::new(service.capacity, service.queue))
                 .collect(),
             working: services.map(|service| Random::stream(seed, Purpose::Service, service)).collect(),
+            failing: scenario.services.iter().map(|service| service.fails).collect(),
             balancing: Random::stream(seed, Purpose::Balance, 0),
             whos,
             best: matches!(control, Control::BestStatic),
@@ -254,7 +259,8 @@ impl<'a> World<'a> {
                 self.plan_arrivals(crowd);
             }
             Event::Ask(crowd) => self.ask(crowd),
-            Event::Retry(task) => self.attempt(task),
+            Event::Retry(task) => self.retry(task),
+            Event::Attempt(task) => self.attempt(task),
             Event::Patience(task) => self.patience_ends(task),
             Event::Wake(service, gate) => {
                 let now = self.now();
@@ -301,6 +307,7 @@ impl<'a> World<'a> {
         match change {
             Change::Workers(workers) => station.set_workers(now, workers),
             Change::Slowdown(times) => station.set_slowdown(times),
+            Change::Fails(share) => self.failing[usize::from(service)] = share,
             Change::Pause(pause) => station.pause(now, pause),
         }
         self.plan_looks(service);
@@ -337,6 +344,7 @@ impl<'a> World<'a> {
         let what = match *event {
             Event::Arrive(crowd, _) | Event::Ask(crowd) => u64::from(crowd),
             Event::Retry(key)
+            | Event::Attempt(key)
             | Event::Patience(key)
             | Event::Overdue(key)
             | Event::OrphanEnds(key)

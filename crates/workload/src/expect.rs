@@ -87,7 +87,7 @@ pub enum Quantile {
 
 impl Metric {
     /// Their names in scenario files, without those of reasons.
-    const NAMES: [(&'static str, Self); 21] = [
+    const NAMES: [(&'static str, Self); 20] = [
         ("offered", Self::Offered),
         ("goodput", Self::Goodput),
         ("goodput_share", Self::GoodputShare),
@@ -108,7 +108,6 @@ impl Metric {
         ("limit", Self::Limit),
         ("in_flight", Self::InFlight),
         ("queue", Self::Queue),
-        ("upstream_timeout", Self::RejectedFor(Reason::UpstreamTimeout)),
     ];
 
     /// The metric of this name; a reason's name is the number of attempts refused for it.

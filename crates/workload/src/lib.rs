@@ -9,6 +9,9 @@ pub mod access_log;
 mod arrivals;
 pub use arrivals::OpenArrivals;
 
+mod cubic;
+pub use cubic::CubicRate;
+
 mod expect;
 pub use expect::{Expectation, Metric, Missed, Part, Quantile};
 
@@ -16,7 +19,9 @@ mod random;
 pub use random::{Purpose, Random};
 
 mod report;
-pub use report::{Bucket, Gauges, Latencies, Meter, Report, Series, Totals, Who, Window};
+pub use report::{
+    Bucket, Found, Gauges, Latencies, MadeBy, Meter, Report, Series, Totals, Verdict, Who, Window, judge, page, table,
+};
 
 mod retry;
 pub use retry::{Next, Retries, RetryPolicy};

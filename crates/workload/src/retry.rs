@@ -19,12 +19,19 @@ pub struct RetryPolicy {
     pub budget_percent: Option<u32>,
     /// Whether they come back when they were told to, and not earlier.
     pub honours_retry_after: bool,
+    /// Whether all these clients together slow down when they are refused, by [`CubicRate`](crate::CubicRate).
+    pub slows_down: bool,
 }
 
 impl RetryPolicy {
     /// One try.
-    pub const NONE: Self =
-        Self { attempts: 1, backoff: Backoff::None, budget_percent: None, honours_retry_after: false };
+    pub const NONE: Self = Self {
+        attempts: 1,
+        backoff: Backoff::None,
+        budget_percent: None,
+        honours_retry_after: false,
+        slows_down: false,
+    };
 }
 
 /// What a client does next.

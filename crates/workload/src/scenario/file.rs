@@ -55,6 +55,8 @@ pub(super) struct Service {
     pub(super) time: ServiceTime,
     pub(super) queue: Option<u32>,
     #[serde(default)]
+    pub(super) fails: f64,
+    #[serde(default)]
     pub(super) cancels_work: bool,
     #[serde(default)]
     pub(super) calls: Vec<String>,
@@ -82,6 +84,7 @@ pub(super) struct ServiceChange {
     pub(super) at: Span,
     pub(super) workers: Option<u32>,
     pub(super) slowdown: Option<f64>,
+    pub(super) fails: Option<f64>,
     pub(super) pause: Option<Span>,
 }
 
@@ -151,6 +154,8 @@ pub(super) struct Retry {
     pub(super) budget_percent: Option<u32>,
     #[serde(default)]
     pub(super) honours_retry_after: bool,
+    #[serde(default)]
+    pub(super) slows_down: bool,
 }
 
 fn one_attempt() -> u32 {
@@ -166,6 +171,7 @@ impl Default for Retry {
             cap: None,
             budget_percent: None,
             honours_retry_after: false,
+            slows_down: false,
         }
     }
 }

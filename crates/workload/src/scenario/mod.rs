@@ -64,6 +64,8 @@ pub struct Service {
     pub time: ServiceTime,
     /// How many may wait in it; `None` for no bound.
     pub queue: Option<u32>,
+    /// The share of its answers that are failures, from 0 to 1.
+    pub fails: f64,
     /// Whether it stops working when its client leaves.
     pub cancels_work: bool,
     /// Whom it asks after its own work, one after the other.
@@ -113,6 +115,8 @@ pub enum Change {
     Workers(u32),
     /// The work that begins from now on takes so many times as long as at first.
     Slowdown(f64),
+    /// This share of its answers are failures from now on.
+    Fails(f64),
     /// It stands still for so long.
     Pause(Duration),
 }

@@ -249,6 +249,10 @@ fn services(list: &[Spanned<file::Service>]) -> Result<Vec<Service>, Failure> {
                 }
                 queue => queue,
             },
+            fails: match service.fails {
+                share if (0.0..=1.0).contains(&share) => share,
+                _ => return wrong(span, "`fails` is a share, from 0 to 1", ""),
+            },
             cancels_work: service.cancels_work,
             calls,
             changes: changes(service, &span)?,
@@ -283,19 +287,17 @@ fn changes(service: &file::Service, span: &Range<usize>) -> Result<Vec<(Duration
     }
     let mut changes = Vec::with_capacity(service.change.len());
     for change in &service.change {
-        let what = match (change.workers, change.slowdown, change.pause) {
-            (Some(workers @ 1..=WORKERS_MAX), None, None) if service.workers.is_some() => {
+        let what = match (change.workers, change.slowdown, change.fails, change.pause) {
+            (Some(workers @ 1..=WORKERS_MAX), None, None, None) if service.workers.is_some() => {
                 Change::Workers(workers)
             }
-            (None, Some(times), None) if times > 0.0 && times <= 1e6 => Change::Slowdown(times),
-            (None, None, Some(Span(pause))) => Change::Pause(pause),
+            (None, Some(times), None, None) if times > 0.0 && times <= 1e6 => Change::Slowdown(times),
+            (None, None, Some(share), None) if (0.0..=1.0).contains(&share) => Change::Fails(share),
+            (None, None, None, Some(Span(pause))) => Change::Pause(pause),
             _ => {
                 let message = format!("the change at {:?} is none", change.at.0);
-                return wrong(
-                    span.clone(),
-                    message,
-                    "write one of `workers` (if it has any), `slowdown` and `pause`",
-                );
+                let help = "write one of `workers` (if it has any), `slowdown`, `fails` (from 0 to 1) and `pause`";
+                return wrong(span.clone(), message, help);
             }
         };
         changes.push((change.at.0, what));
@@ -398,6 +400,7 @@ fn retry(retry: &file::Retry, span: &Range<usize>) -> Result<RetryPolicy, Failur
         backoff,
         budget_percent: retry.budget_percent.map(|percent| percent.min(1_000)),
         honours_retry_after: retry.honours_retry_after,
+        slows_down: retry.slows_down,
     })
 }
 

@@ -1,9 +1,11 @@
 //! The values of a scenario file that have a form of their own: durations, rates, service times, ranges.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::ServiceTime;
 
@@ -55,27 +57,35 @@ fn parse_rate(text: &str) -> Result<f64, String> {
 
 impl<'de> Deserialize<'de> for ServiceTime {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a duration, or a table with `exponential`, `lognormal` or `uniform`")]
-        enum Form {
-            Constant(Span),
-            Drawn(Drawn),
-        }
-        Ok(match Form::deserialize(deserializer)? {
-            Form::Constant(Span(time)) => Self::Constant(time),
-            Form::Drawn(Drawn::Exponential(Span(mean))) => Self::Exponential(mean),
-            Form::Drawn(Drawn::Lognormal { mean: Span(mean), sigma }) => {
-                if !(0.0..=SIGMA_MAX).contains(&sigma) {
-                    return Err(D::Error::custom(format!("sigma is from 0 to {SIGMA_MAX}")));
-                }
-                Self::Lognormal(mean, sigma)
+        deserializer.deserialize_any(TimeVisitor)
+    }
+}
+
+/// Reads a string as a constant time and a table as a distribution, so that what is wrong with either is said.
+struct TimeVisitor;
+
+impl<'de> Visitor<'de> for TimeVisitor {
+    type Value = ServiceTime;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as \"100ms\", or a table with `exponential`, `lognormal` or `uniform`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ServiceTime, E> {
+        tidegate_policy::parse_duration(text).map(ServiceTime::Constant).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ServiceTime, A::Error> {
+        Ok(match Drawn::deserialize(MapAccessDeserializer::new(map))? {
+            Drawn::Exponential(Span(mean)) => ServiceTime::Exponential(mean),
+            Drawn::Lognormal { sigma, .. } if !(0.0..=SIGMA_MAX).contains(&sigma) => {
+                return Err(A::Error::custom(format!("sigma is from 0 to {SIGMA_MAX}")));
             }
-            Form::Drawn(Drawn::Uniform([Span(least), Span(most)])) => {
-                if least > most {
-                    return Err(D::Error::custom("the first of the two is the shorter"));
-                }
-                Self::Uniform(least, most)
+            Drawn::Lognormal { mean: Span(mean), sigma } => ServiceTime::Lognormal(mean, sigma),
+            Drawn::Uniform([Span(least), Span(most)]) if least > most => {
+                return Err(A::Error::custom("the first of the two is the shorter"));
             }
+            Drawn::Uniform([Span(least), Span(most)]) => ServiceTime::Uniform(least, most),
         })
     }
 }

@@ -1,0 +1,167 @@
+//! What is wrong with a scenario file is said with its line; whatever the file holds, nothing panics.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use tidegate_workload::{Arrivals, Scenario};
+
+const GOOD: &str = r#"story = "A story."
+duration = "10s"
+
+[[service]]
+workers = 10
+time = "100ms"
+change = [{ at = "5s", workers = 2 }]
+
+[[clients]]
+name = "all"
+rate = "50/s"
+timeout = "1s"
+retry = { attempts = 3, backoff = "full-jitter" }
+
+[[policy]]
+name = "four"
+text = '''
+[[upstream]]
+name = "service"
+endpoints = ["http://127.0.0.1:8103"]
+[upstream.concurrency]
+limit = 4
+'''
+
+[[expect]]
+policy = "four"
+goodput = [100, 500]
+"#;
+
+fn parse(text: &str) -> Result<Scenario, String> {
+    Scenario::parse(text, Path::new("story.toml")).map_err(|error| error.to_string())
+}
+
+/// Puts something else in the place of a part of the good file.
+fn broken(part: &str, other: &str, message: &Expect) {
+    assert!(GOOD.contains(part), "{part}");
+    let error = parse(&GOOD.replacen(part, other, 1)).expect_err("this is wrong");
+    message.assert_eq(error.trim_end());
+}
+
+#[test]
+fn a_good_one_is_read() {
+    let scenario = parse(GOOD).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((scenario.name.as_str(), scenario.runs, scenario.seed), ("story", 1, 1));
+    assert_eq!((scenario.services.len(), scenario.policies.len(), scenario.expectations.len()), (1, 1, 1));
+    let Arrivals::Open { pieces, .. } = &scenario.clients[0].arrivals else { panic!("they come at a rate") };
+    assert_eq!((pieces.len(), pieces[0].rate), (1, 50.0));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    broken("workers = 10", "worker = 10", &expect![[r#"
+        error: unknown field `worker`, expected one of `name`, `workers`, `shared`, `elastic`, `time`, `queue`, `fails`, `cancels_work`, `calls`, `change`
+         --> story.toml:5:1
+          |
+        5 | worker = 10
+          | ^^^^^^"#]]);
+    broken("\"100ms\"", "100", &expect![[r#"
+        error: invalid type: integer `100`, expected a duration such as "100ms", or a table with `exponential`, `lognormal` or `uniform`
+         --> story.toml:6:8
+          |
+        6 | time = 100
+          |        ^^^"#]]);
+    broken("\"100ms\"", "\"100\"", &expect![[r#"
+        error: a duration needs a unit: write "100ms" or "100s"
+         --> story.toml:6:8
+          |
+        6 | time = "100"
+          |        ^^^^^"#]]);
+    broken("\"50/s\"", "\"50\"", &expect![[r#"
+        error: `50` is not a rate; write it as "150/s" or "600/min"
+          --> story.toml:11:8
+           |
+        11 | rate = "50"
+           |        ^^^^"#]]);
+    broken("workers = 10", "workers = 0", &expect![[r#"
+        error: `workers` is from 1 to 100000
+         --> story.toml:4:1
+          |
+        4 | [[service]]
+          | ^^^^^^^^^^^"#]]);
+    broken("attempts = 3", "attempts = 0", &expect![[r#"
+        error: `attempts` is from 1 to 100
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^"#]]);
+    broken("limit = 4", "limit = \"four\"", &expect![[r#"
+        error: `limit`: `four` is not a limit
+          --> story.toml:22:9
+           |
+        22 | limit = "four"
+           |         ^^^^^^
+           |
+           = help: write "adaptive", or a number that you have measured"#]]);
+    broken("policy = \"four\"", "policy = \"for\"", &expect![[r#"
+        error: there is no policy named `for`
+          --> story.toml:25:1
+           |
+        25 | [[expect]]
+           | ^^^^^^^^^^"#]]);
+    broken("goodput = ", "goodputt = ", &expect![[r#"
+        error: a report has no `goodputt`
+          --> story.toml:25:1
+           |
+        25 | [[expect]]
+           | ^^^^^^^^^^
+           |
+           = help: it has offered, goodput, goodput_share, failed, pending, attempts, amplification, rejected, broken, late, told_admitted, served_p50_ms, served_p99_ms, served_max_ms, refused_p50_ms, refused_p99_ms, refused_max_ms, limit, in_flight, queue, rate_limited, tenant_limit, route_limit, queue_full, wait_too_long, queue_timeout, pushed_out, deadline, retry_budget, breaker_open, upstream_timeout, upstream_connect, upstream_reset, gateway_overloaded, draining, client_left"#]]);
+    broken("[100, 500]", "[500, 100]", &expect![[r#"
+        error: the first of the two is the lower
+          --> story.toml:25:1
+           |
+        25 | [[expect]]
+           | ^^^^^^^^^^"#]]);
+    broken("duration = \"10s\"", "duration = \"10s", &expect![[r#"
+        error: invalid basic string, expected `"`
+         --> story.toml:2:16
+          |
+        2 | duration = "10s
+          |                ^"#]]);
+    broken("{ at = \"5s\", workers = 2 }", "{ at = \"5s\" }", &expect![[r#"
+        error: the change at 5s is none
+         --> story.toml:4:1
+          |
+        4 | [[service]]
+          | ^^^^^^^^^^^
+          |
+          = help: write one of `workers` (if it has any), `slowdown`, `fails` (from 0 to 1) and `pause`"#]]);
+    broken("rate = \"50/s\"", "rate = \"50/s\"\nusers = 3", &expect![[r#"
+        error: clients come by one of `rate`, `burst` and `users`
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^
+          |
+          = help: write `rate = "100/s"`"#]]);
+}
+
+proptest! {
+    /// Any text at all.
+    #[test]
+    fn nothing_panics(text in "\\PC{0,400}") {
+        let _ = parse(&text);
+    }
+
+    /// Text that is nearly right, which gets further.
+    #[test]
+    fn nothing_panics_on_a_damaged_file(at in 0..GOOD.len(), removed in 0..40_usize, put in "[-0-9a-z\"'\\[\\]{}.,= \n]{0,12}") {
+        let begin = GOOD.floor_char_boundary(at);
+        let end = GOOD.floor_char_boundary((begin + removed).min(GOOD.len()));
+        let text = format!("{}{put}{}", &GOOD[..begin], &GOOD[end..]);
+        if let Err(error) = parse(&text) {
+            prop_assert!(!error.trim().is_empty());
+        }
+    }
+}
