@@ -38,7 +38,9 @@ fn scenario(seed: u64) -> String {
     let mut dice = Dice(Random::stream(seed, Purpose::Mix, 0));
     let workers = 1 + dice.0.below(20);
     let millis = dice.between(8.0, 50.0).round();
-    let capacity = workers as f64 * 1000.0 / millis;
+    // Sometimes it asks another, as fast as itself or faster, and keeps its worker meanwhile.
+    let behind = dice.perhaps(0.25).then(|| dice.between(1.0, millis).round());
+    let capacity = workers as f64 * 1000.0 / (millis + behind.unwrap_or(0.0));
     let mut text = format!("story = \"Swarm {seed}.\"\nduration = \"40s\"\nseed = {seed}\n");
     if dice.perhaps(0.2) {
         writeln!(text, "gateways = {}", 1 + dice.0.below(workers.min(4))).unwrap();
@@ -53,7 +55,13 @@ fn scenario(seed: u64) -> String {
     if dice.perhaps(0.3) {
         writeln!(text, "queue = {}", dice.0.below(300)).unwrap();
     }
+    if behind.is_some() {
+        text.push_str("name = \"service\"\ncalls = [\"behind\"]\n");
+    }
     faults(&mut text, &mut dice, workers);
+    if let Some(millis) = behind {
+        writeln!(text, "[[service]]\nname = \"behind\"\nworkers = {workers}\ntime = \"{millis}ms\"").unwrap();
+    }
     clients(&mut text, &mut dice, capacity);
     policy(&mut text, &mut dice, workers, millis);
     text
@@ -102,9 +110,9 @@ fn clients(text: &mut String, dice: &mut Dice, capacity: f64) {
 }
 
 fn policy(text: &mut String, dice: &mut Dice, workers: usize, millis: f64) {
-    // Enough slots for all workers, and a budget that leaves the time to be served.
+    // Enough slots for all workers, and a budget that chance alone seldom uses up and that leaves time to be served.
     let limit = workers + dice.0.below(workers + 1);
-    let wait = dice.between(0.0, 1000.0 - 10.0 * millis);
+    let wait = dice.between(12.0 * millis, 1000.0);
     write!(
         text,
         "[[policy]]\nname = \"tidegate\"\ntext = '''\n[[upstream]]\nname = \"service\"\n\
