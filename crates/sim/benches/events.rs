@@ -42,28 +42,28 @@ fn scenario(rate: u32, duration: &str, time: &str) -> Scenario {
     Scenario::parse(&text, Path::new("bench.toml")).unwrap()
 }
 
-fn events(bencher: Bencher, scenario: &Scenario, control: &Control) {
+fn events(bencher: Bencher<'_, '_>, scenario: &Scenario, control: &Control) {
     let count = play(scenario, control, 1).unwrap().events;
     bencher.counter(ItemsCount::new(count)).bench_local(|| play(scenario, control, 1).unwrap());
 }
 
 /// Nine in ten of what ten workers can do, exponential times.
 #[divan::bench(sample_count = 5)]
-fn busy(bencher: Bencher) {
+fn busy(bencher: Bencher<'_, '_>) {
     let scenario = scenario(900, "600s", "{ exponential = \"10ms\" }");
     events(bencher, &scenario, &Control::all(&scenario)[1]);
 }
 
 /// Ten times as much as they can do: most are refused.
 #[divan::bench(sample_count = 5)]
-fn flooded(bencher: Bencher) {
+fn flooded(bencher: Bencher<'_, '_>) {
     let scenario = scenario(10_000, "60s", "\"10ms\"");
     events(bencher, &scenario, &Control::all(&scenario)[1]);
 }
 
 /// The same without control: the queue grows and grows.
 #[divan::bench(sample_count = 5)]
-fn flooded_without_control(bencher: Bencher) {
+fn flooded_without_control(bencher: Bencher<'_, '_>) {
     let scenario = scenario(10_000, "60s", "\"10ms\"");
     events(bencher, &scenario, &Control::Nothing);
 }

@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use tidegate_engine::{Outcome, Permit, Reason, Rejection};
+use tidegate_workload::Who;
 
 use crate::agenda::Rank;
-use crate::control::Passage;
 use crate::gate::{Entry, Heard};
 use crate::table::Key;
 use crate::world::{Call, Caller, Event, State, World};
@@ -26,12 +26,12 @@ pub(crate) enum Answer {
 }
 
 impl World<'_> {
+    /// A call of what this crowd and kind of request needs, counted under this name.
     pub(crate) fn new_call(
         &mut self,
         caller: Caller,
         service: u16,
-        crowd: u16,
-        kind: u16,
+        (crowd, kind, who): (u16, u16, Who),
         work: Option<Duration>,
     ) -> Key {
         let gate = match self.gates[usize::from(service)].len() {
@@ -46,6 +46,7 @@ impl World<'_> {
             gate,
             crowd,
             kind,
+            who,
             began,
             work,
             state: State::New,
@@ -60,12 +61,7 @@ impl World<'_> {
         let Some(number) = call.gate else { return self.start(key, None) };
         let service = call.service;
         let gate = &mut self.gates[usize::from(service)][usize::from(number)];
-        // Whoever asks on a route that the policy does not have gets a 404, which no scenario is about; it goes through.
-        let exempt = Passage { route: tidegate_engine::RouteId(0), exempt: true, limits: Vec::new() };
-        let passage = gate.setup.passages[usize::from(call.crowd)][usize::from(call.kind)].take();
-        let entry = gate.enter(now, key, passage.as_ref().unwrap_or(&exempt));
-        gate.setup.passages[usize::from(call.crowd)][usize::from(call.kind)] = passage;
-        match entry {
+        match gate.enter(now, key, usize::from(call.crowd), usize::from(call.kind)) {
             Entry::Passed(permit) => self.start(key, permit),
             Entry::Waiting(ticket) => call.state = State::Queued(ticket),
             Entry::Refused(rejection) => self.finish(key, Answer::Refused(rejection)),
@@ -83,11 +79,17 @@ impl World<'_> {
                 }
                 return;
             }
-            for heard in std::mem::take(&mut gate.heard) {
-                match heard {
+            let mut heard = std::mem::take(&mut gate.heard);
+            for one in heard.drain(..) {
+                match one {
                     Heard::Granted(call, permit) => self.start(call, Some(permit)),
                     Heard::Refused(call, rejection) => self.finish(call, Answer::Refused(rejection)),
                 }
+            }
+            // What they did may have been heard in there already; if not, the memory is good for the next time.
+            let gate = &mut self.gates[usize::from(service)][usize::from(number)];
+            if gate.heard.is_empty() {
+                gate.heard = heard;
             }
         }
     }
@@ -101,14 +103,14 @@ impl World<'_> {
         };
         let waited = permit.is_some().then(|| now.since(call.began));
         call.permit = permit;
-        let (service, gate, caller) = (call.service, call.gate, call.caller);
+        let (service, gate, caller, who) = (call.service, call.gate, call.caller, call.who);
         let (crowd, kind, recorded) = (call.crowd, call.kind, call.work);
         let cost = self.scenario.clients[usize::from(crowd)].mix[usize::from(kind)].cost;
         let work = self.work(service, cost, recorded);
         if let Caller::Client(task) = caller {
             self.admitted(task);
             if let Some(waited) = waited {
-                self.meter.waited(self.elapsed(), waited);
+                self.meter.waited(who, waited);
             }
         }
         let place = self.stations[usize::from(service)].accept(now, key, work);
@@ -140,8 +142,8 @@ impl World<'_> {
         };
         *next += 1;
         *child = None;
-        let (crowd, kind) = (call.crowd, call.kind);
-        let asked = self.new_call(Caller::Service(key), *asked as u16, crowd, kind, None);
+        let wanted = (call.crowd, call.kind, call.who);
+        let asked = self.new_call(Caller::Service(key), *asked as u16, wanted, None);
         if let Some(Call { state: State::Working { child, .. }, .. }) = self.calls.get_mut(key) {
             *child = Some(asked);
         }
@@ -162,7 +164,7 @@ impl World<'_> {
             self.gates[usize::from(call.service)][usize::from(gate)].setup.retry_after_max
         });
         let caller = call.caller;
-        let who = self.who(call.crowd, call.kind);
+        let who = call.who;
         if caller == Caller::Nobody && answer == Answer::Success {
             self.meter.late(self.elapsed(), who);
         }

@@ -22,9 +22,9 @@ impl World<'_> {
 
     /// Somebody of a crowd wants this. `work` is how long it takes, if that was recorded.
     pub(crate) fn want(&mut self, crowd: u16, kind: u16, work: Option<Duration>) {
-        self.meter.offered(self.elapsed(), self.who(crowd, kind));
+        let who = self.meter.offered(self.elapsed(), self.who(crowd, kind));
         self.crowds[usize::from(crowd)].first_try();
-        let task = Task { crowd, kind, first: self.now(), attempts: 0, told: false, call: None, work };
+        let task = Task { crowd, kind, who, first: self.now(), attempts: 0, told: false, call: None, work };
         let task = self.tasks.insert(task);
         self.try_now(task, crowd);
     }
@@ -35,7 +35,7 @@ impl World<'_> {
         match self.crowds[usize::from(crowd)].holds_back(elapsed) {
             Some(wait) => {
                 let at = self.now().after(wait);
-                self.agenda.plan(at, Rank::Arrival, Event::Attempt(task));
+                self.agenda.plan(at, Rank::Arrival, Event::Retry(task));
             }
             None => self.attempt(task),
         }
@@ -52,14 +52,14 @@ impl World<'_> {
         let now = self.now();
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         wanted.attempts += 1;
-        let (crowd, kind, told, work) = (wanted.crowd, wanted.kind, wanted.told, wanted.work);
-        self.meter.attempted(self.elapsed(), self.who(crowd, kind), told);
+        let (crowd, kind, who, work) = (wanted.crowd, wanted.kind, wanted.who, wanted.work);
+        self.meter.attempted(who, wanted.told);
         let clients = self.crowds[usize::from(crowd)].clients;
         if let Some(timeout) = clients.timeout {
             self.agenda.plan(now.after(timeout), Rank::Patience, Event::Patience(task));
         }
         let service = clients.mix[usize::from(kind)].service as u16;
-        let call = self.new_call(Caller::Client(task), service, crowd, kind, work);
+        let call = self.new_call(Caller::Client(task), service, (crowd, kind, who), work);
         if let Some(wanted) = self.tasks.get_mut(task) {
             wanted.call = Some(call);
         }
@@ -68,18 +68,17 @@ impl World<'_> {
 
     /// The attempt under way was let through.
     pub(crate) fn admitted(&mut self, task: Key) {
-        let Some(Task { told: true, crowd, kind, .. }) = self.tasks.get_mut(task) else { return };
-        let (crowd, kind) = (*crowd, *kind);
-        self.meter.told_admitted(self.elapsed(), self.who(crowd, kind));
+        if let Some(Task { told: true, who, .. }) = self.tasks.get_mut(task) {
+            self.meter.told_admitted(*who);
+        }
     }
 
     /// The attempt under way has an answer.
     pub(crate) fn answered(&mut self, task: Key, answer: Answer, took: Duration, longest: Duration) {
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         wanted.call = None;
-        let (first, who) = (wanted.first, (wanted.crowd, wanted.kind));
-        let crowd = usize::from(who.0);
-        let (now, elapsed, who) = (self.now(), self.elapsed(), self.who(who.0, who.1));
+        let (crowd, who, first) = (usize::from(wanted.crowd), wanted.who, wanted.first);
+        let (now, elapsed) = (self.now(), self.elapsed());
         self.crowds[crowd].answered(elapsed, answer == Answer::Success);
         match answer {
             Answer::Success => {
@@ -87,7 +86,7 @@ impl World<'_> {
                 self.end(task);
             }
             Answer::Broken | Answer::Failed => {
-                self.meter.broken(elapsed, who);
+                self.meter.broken(who);
                 self.failed(task, None);
             }
             Answer::Refused(Rejection { reason, retry_after }) => {
@@ -104,8 +103,7 @@ impl World<'_> {
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         // Without an attempt under way it is waiting to make the next, and the patience was that of the last.
         let Some(call) = wanted.call.take() else { return };
-        let (crowd, kind) = (wanted.crowd, wanted.kind);
-        self.meter.left(self.elapsed(), self.who(crowd, kind));
+        self.meter.left(wanted.who);
         self.leave(call);
         self.failed(task, None);
     }
@@ -114,15 +112,15 @@ impl World<'_> {
         // The patience with the attempt that has failed must not end the next one.
         let Some(task) = self.tasks.rename(task) else { return };
         let Some(wanted) = self.tasks.get_mut(task) else { return };
-        let (crowd, kind, attempts) = (wanted.crowd, wanted.kind, wanted.attempts);
-        match self.crowds[usize::from(crowd)].failed(attempts, told) {
+        let (crowd, who, attempts) = (usize::from(wanted.crowd), wanted.who, wanted.attempts);
+        match self.crowds[crowd].failed(attempts, told) {
             Next::Again { after, told } => {
                 wanted.told = told;
                 let at = self.now().after(after);
                 self.agenda.plan(at, Rank::Arrival, Event::Retry(task));
             }
             Next::GiveUp => {
-                self.meter.gave_up(self.elapsed(), self.who(crowd, kind));
+                self.meter.gave_up(who);
                 self.end(task);
             }
         }

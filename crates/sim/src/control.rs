@@ -49,8 +49,8 @@ pub(crate) struct Setup {
     pub(crate) orphan_max: Duration,
     pub(crate) retry_after_max: Duration,
     pub(crate) rate_limits: Vec<RateLimit>,
-    /// For each kind of request of the scenario, clients by clients, how it passes; `None` if it does not come here.
-    pub(crate) passages: Vec<Vec<Option<Passage>>>,
+    /// For each kind of request of the scenario, clients by clients, how it passes.
+    pub(crate) passages: Vec<Vec<Passage>>,
 }
 
 /// How one kind of request passes a gateway.
@@ -98,11 +98,15 @@ fn of_policy(scenario: &Scenario, policy: &Policy, service: usize) -> Option<Set
 }
 
 /// The route that a kind takes, as in the gateway: the first that matches.
-fn passage(policy: &Policy, kind: &Kind) -> Option<Passage> {
+///
+/// Whoever asks on a route that the policy does not have gets a 404, which no scenario is about; it goes through.
+fn passage(policy: &Policy, kind: &Kind) -> Passage {
     let matches = |route: &tidegate_policy::Route| {
         route.path.matches(&kind.path) && (route.methods.is_empty() || route.methods.contains(&kind.method))
     };
-    let route = policy.routes.iter().position(matches)?;
+    let Some(route) = policy.routes.iter().position(matches) else {
+        return Passage { route: RouteId(0), exempt: true, limits: Vec::new() };
+    };
     let applies = |limit: &RateLimit| {
         limit.paths.is_empty() || limit.paths.iter().any(|pattern| pattern.matches(&kind.path))
     };
@@ -113,14 +117,14 @@ fn passage(policy: &Policy, kind: &Kind) -> Option<Passage> {
         RateKey::Route => route as u64,
         RateKey::Global => 0,
     };
-    Some(Passage {
+    Passage {
         route: RouteId(route as u32),
         exempt: policy.routes[route].exempt,
         limits: limits.map(|(index, limit)| (index, key(limit))).collect(),
-    })
+    }
 }
 
-fn passages(scenario: &Scenario, passage: impl Fn(&Kind) -> Option<Passage>) -> Vec<Vec<Option<Passage>>> {
+fn passages(scenario: &Scenario, passage: impl Fn(&Kind) -> Passage) -> Vec<Vec<Passage>> {
     scenario.clients.iter().map(|clients| clients.mix.iter().map(&passage).collect()).collect()
 }
 
@@ -142,9 +146,7 @@ fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
         orphan_max: scenario.duration,
         retry_after_max: Duration::from_secs(60),
         rate_limits: Vec::new(),
-        passages: passages(scenario, |_| {
-            Some(Passage { route: RouteId(0), exempt: false, limits: Vec::new() })
-        }),
+        passages: passages(scenario, |_| Passage { route: RouteId(0), exempt: false, limits: Vec::new() }),
     };
     Some(setup)
 }

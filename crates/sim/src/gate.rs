@@ -59,11 +59,13 @@ impl<C: Copy> Gate<C> {
         }
     }
 
-    pub(crate) fn enter(&mut self, now: Timestamp, who: C, passage: &Passage) -> Entry {
+    /// A request of this kind, of this crowd, arrives.
+    pub(crate) fn enter(&mut self, now: Timestamp, who: C, crowd: usize, kind: usize) -> Entry {
+        let passage = &self.setup.passages[crowd][kind];
         if passage.exempt {
             return Entry::Passed(None);
         }
-        if let Some(rejection) = self.over_a_rate(now, passage) {
+        if let Some(rejection) = over_a_rate(&mut self.limiters, now, passage) {
             return Entry::Refused(rejection);
         }
         let decision = self.admission.arrive(now, Arrival::new(passage.route));
@@ -81,27 +83,6 @@ impl<C: Copy> Gate<C> {
                 Entry::Waiting(ticket)
             }
         }
-    }
-
-    /// Counts it against every rate limit that applies, or against none and says by which it is refused.
-    fn over_a_rate(&mut self, now: Timestamp, passage: &Passage) -> Option<Rejection> {
-        let mut reservations = Vec::with_capacity(passage.limits.len());
-        for &(index, key) in &passage.limits {
-            match self.limiters[index].peek(now, key, NonZeroU32::MIN) {
-                Ok(reservation) => reservations.push(reservation),
-                Err(refusal) => {
-                    let retry_after = match refusal {
-                        RateRefusal::NotYet(wait) => wait,
-                        RateRefusal::Never => Duration::MAX,
-                    };
-                    return Some(Rejection { reason: Reason::RateLimited, retry_after });
-                }
-            }
-        }
-        for (&(index, _), reservation) in passage.limits.iter().zip(reservations) {
-            self.limiters[index].commit(reservation);
-        }
-        None
     }
 
     pub(crate) fn complete(&mut self, now: Timestamp, permit: Permit, outcome: Outcome) {
@@ -164,4 +145,25 @@ impl<C: Copy> Gate<C> {
             });
         }
     }
+}
+
+/// Counts it against every rate limit that applies, or against none and says by which it is refused.
+fn over_a_rate(limiters: &mut [RateLimiter], now: Timestamp, passage: &Passage) -> Option<Rejection> {
+    let mut reservations = Vec::with_capacity(passage.limits.len());
+    for &(index, key) in &passage.limits {
+        match limiters[index].peek(now, key, NonZeroU32::MIN) {
+            Ok(reservation) => reservations.push(reservation),
+            Err(refusal) => {
+                let retry_after = match refusal {
+                    RateRefusal::NotYet(wait) => wait,
+                    RateRefusal::Never => Duration::MAX,
+                };
+                return Some(Rejection { reason: Reason::RateLimited, retry_after });
+            }
+        }
+    }
+    for (&(index, _), reservation) in passage.limits.iter().zip(reservations) {
+        limiters[index].commit(reservation);
+    }
+    None
 }

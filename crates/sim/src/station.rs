@@ -91,7 +91,6 @@ impl<J: Copy> Station<J> {
 
     /// Takes on a job; `None` if there is no room for it.
     pub(crate) fn accept(&mut self, now: Timestamp, name: J, work: Duration) -> Option<Place> {
-        let work = work.mul_f64(self.slowdown);
         let others = self.jobs.len();
         let begins = match &mut self.discipline {
             Discipline::Workers { workers, busy } if *busy < *workers => {
@@ -115,7 +114,7 @@ impl<J: Copy> Station<J> {
             (Some(work), _) => self.begin(now, place, work),
             (None, Discipline::Shared(sharing)) => {
                 self.jobs[index].state = State::Sharing;
-                sharing.enter(now, place.index, work);
+                sharing.enter(now, place.index, work.mul_f64(self.slowdown));
                 self.plan_shared(now);
             }
             (None, _) => {
@@ -215,7 +214,7 @@ impl<J: Copy> Station<J> {
     }
 
     fn begin(&mut self, now: Timestamp, place: Place, work: Duration) {
-        let until = self.paused_until.max(now).after(work);
+        let until = self.paused_until.max(now).after(work.mul_f64(self.slowdown));
         self.jobs[place.index as usize].state = State::Working(until);
         self.plans.push((until, Look::Job(place)));
     }

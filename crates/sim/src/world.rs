@@ -68,10 +68,8 @@ pub(crate) enum Event {
     Arrive(u16, u32),
     /// A user of a crowd asks, again or for the first time.
     Ask(u16),
-    /// A client wants to try again.
+    /// A client wants to try again, or has held back for a while.
     Retry(Key),
-    /// A client that has held back makes its attempt.
-    Attempt(Key),
     /// A client's patience ends.
     Patience(Key),
     /// A gateway has to be woken.
@@ -95,6 +93,7 @@ pub(crate) enum Event {
 pub(crate) struct Task {
     pub(crate) crowd: u16,
     pub(crate) kind: u16,
+    pub(crate) who: Who,
     pub(crate) first: Timestamp,
     pub(crate) attempts: u32,
     /// It was told to come back for this attempt.
@@ -114,6 +113,7 @@ pub(crate) struct Call {
     pub(crate) gate: Option<u16>,
     pub(crate) crowd: u16,
     pub(crate) kind: u16,
+    pub(crate) who: Who,
     pub(crate) began: Timestamp,
     pub(crate) work: Option<Duration>,
     pub(crate) state: State,
@@ -260,7 +260,6 @@ impl<'a> World<'a> {
             }
             Event::Ask(crowd) => self.ask(crowd),
             Event::Retry(task) => self.retry(task),
-            Event::Attempt(task) => self.attempt(task),
             Event::Patience(task) => self.patience_ends(task),
             Event::Wake(service, gate) => {
                 let now = self.now();
@@ -344,7 +343,6 @@ impl<'a> World<'a> {
         let what = match *event {
             Event::Arrive(crowd, _) | Event::Ask(crowd) => u64::from(crowd),
             Event::Retry(key)
-            | Event::Attempt(key)
             | Event::Patience(key)
             | Event::Overdue(key)
             | Event::OrphanEnds(key)

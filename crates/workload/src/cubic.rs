@@ -16,12 +16,14 @@ const SMOOTHING: f64 = 0.8;
 const MEASURE: f64 = 0.5;
 /// It always sends so many a second, or it would never learn that things are better.
 const RATE_MIN: f64 = 0.5;
+/// It asks again after at most so long, since meanwhile it may have come to send faster.
+const ASK_AGAIN: f64 = 0.5;
 
 /// The rate that a client allows itself. It allows itself everything until it is refused for the first time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CubicRate {
     curve: Option<Curve>,
-    /// Requests that may be sent at once; negative if that many have been promised to be sent later.
+    /// Requests that may be sent at once.
     tokens: f64,
     fill: f64,
     filled_at: f64,
@@ -29,6 +31,8 @@ pub struct CubicRate {
     /// The stretch of time that is being measured, by its number, and what was sent in it.
     stretch: f64,
     sent: f64,
+    /// The stretch in which it was slowed down last. The refusals of one volley tell one thing, and count once.
+    slowed: f64,
 }
 
 /// Where the last refusal was.
@@ -49,20 +53,32 @@ impl Curve {
 
 impl Default for CubicRate {
     fn default() -> Self {
-        Self { curve: None, tokens: 0.0, fill: RATE_MIN, filled_at: 0.0, measured: 0.0, stretch: 0.0, sent: 0.0 }
+        Self {
+            curve: None,
+            tokens: 0.0,
+            fill: RATE_MIN,
+            filled_at: 0.0,
+            measured: 0.0,
+            stretch: 0.0,
+            sent: 0.0,
+            slowed: -1.0,
+        }
     }
 }
 
 impl CubicRate {
-    /// How long to wait before the next request may be sent, which counts as sent then.
+    /// Zero if a request may be sent, which counts as sent then; otherwise how long to wait before asking again.
     pub fn send(&mut self, now: Duration) -> Duration {
         let now = now.as_secs_f64();
         if self.curve.is_none() {
             return Duration::ZERO;
         }
         self.refill(now);
-        self.tokens -= 1.0;
-        Duration::from_secs_f64((-self.tokens / self.fill).clamp(0.0, 3600.0))
+        if self.tokens >= 1.0 {
+            self.tokens -= 1.0;
+            return Duration::ZERO;
+        }
+        Duration::from_secs_f64(((1.0 - self.tokens) / self.fill).clamp(0.001, ASK_AGAIN))
     }
 
     /// A request was answered.
@@ -78,6 +94,10 @@ impl CubicRate {
     pub fn refused(&mut self, now: Duration) {
         let now = now.as_secs_f64();
         self.measure(now);
+        if self.slowed == self.stretch {
+            return;
+        }
+        self.slowed = self.stretch;
         let rate = if self.curve.is_some() { self.measured.min(self.fill) } else { self.measured };
         self.curve = Some(Curve { max: rate, refused_at: now });
         self.set(now, rate * BETA);

@@ -17,6 +17,7 @@ impl Report {
             map.insert("runs".into(), json!(self.runs));
             map.insert("watched_s".into(), json!(self.watched.as_secs_f64()));
             map.insert("goodput_of_runs".into(), json!(self.goodput_of_runs));
+            map.insert("waited_ms".into(), self.waited.to_json());
             map.insert("classes".into(), Value::Object(named(&self.classes)));
             map.insert("tenants".into(), Value::Object(named(&self.tenants)));
             map.insert("series".into(), self.series.to_json());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate_engine::Reason;
 
-use super::{Report, Series, Totals};
+use super::{Latencies, Report, Series, Totals};
 use crate::scenario::Scenario;
 
 /// So many tenants are told apart; the others are counted as one.
@@ -15,6 +15,8 @@ const TENANTS_MAX: usize = 256;
 pub struct Who {
     class: u16,
     tenant: u16,
+    /// It came after the warm-up.
+    counts: bool,
 }
 
 /// How things stand at one moment.
@@ -30,8 +32,8 @@ pub struct Gauges {
     pub service_queue: f64,
 }
 
-/// Counts what happens in one run. Times are from the beginning of the scenario; what comes before the warm-up ends is
-/// not counted, except over time.
+/// Counts what happens in one run. Times are from the beginning of the scenario. A request that came before the end of the
+/// warm-up is not counted whenever it ends, or the sums would not add up; over time everything is.
 #[derive(Clone, Debug)]
 pub struct Meter {
     report: Report,
@@ -50,6 +52,7 @@ impl Meter {
             all: Totals::default(),
             classes: named(kinds().map(|kind| kind.class.as_str()), usize::from(u16::MAX)),
             tenants: if tenants.len() > 1 { tenants } else { Vec::new() },
+            waited: Latencies::default(),
             series: Series::new(scenario.duration),
             goodput_of_runs: Vec::new(),
             events: 0,
@@ -64,32 +67,45 @@ impl Meter {
             let last = list.len().saturating_sub(1);
             list.iter().position(|(known, _)| known == name).unwrap_or(last) as u16
         };
-        Who { class: place(&self.report.classes, class), tenant: place(&self.report.tenants, tenant) }
+        Who {
+            class: place(&self.report.classes, class),
+            tenant: place(&self.report.tenants, tenant),
+            counts: true,
+        }
     }
 
-    /// A client wants something.
-    pub fn offered(&mut self, now: Duration, who: Who) {
+    /// A client wants something. What happens to this request is counted under the name that comes back.
+    pub fn offered(&mut self, now: Duration, who: Who) -> Who {
+        let who = Who { counts: now >= self.warmup, ..who };
         self.report.series.at(now).offered += 1;
-        self.count(now, who, |totals| totals.offered += 1);
+        self.count(who, |totals| totals.offered += 1);
+        who
     }
 
     /// It asks for it. `told`: it was told to come back now.
-    pub fn attempted(&mut self, now: Duration, who: Who, told: bool) {
-        self.count(now, who, |totals| {
+    pub fn attempted(&mut self, who: Who, told: bool) {
+        self.count(who, |totals| {
             totals.attempts += 1;
             totals.told += u64::from(told);
         });
     }
 
     /// An attempt of somebody who was told to come back was not refused.
-    pub fn told_admitted(&mut self, now: Duration, who: Who) {
-        self.count(now, who, |totals| totals.told_admitted += 1);
+    pub fn told_admitted(&mut self, who: Who) {
+        self.count(who, |totals| totals.told_admitted += 1);
+    }
+
+    /// A gateway has let an attempt through, so long after it was made.
+    pub fn waited(&mut self, who: Who, wait: Duration) {
+        if who.counts {
+            self.report.waited.record(wait);
+        }
     }
 
     /// It has its answer, so long after it first asked.
     pub fn served(&mut self, now: Duration, who: Who, took: Duration) {
         self.report.series.at(now).goodput += 1;
-        self.count(now, who, |totals| {
+        self.count(who, |totals| {
             totals.goodput += 1;
             totals.served.record(took);
         });
@@ -100,7 +116,7 @@ impl Meter {
         if reason != Reason::UpstreamTimeout {
             self.report.series.at(now).rejected += 1;
         }
-        self.count(now, who, |totals| {
+        self.count(who, |totals| {
             totals.rejected[reason as usize] += 1;
             if reason != Reason::UpstreamTimeout {
                 totals.refused.record(took);
@@ -109,24 +125,24 @@ impl Meter {
     }
 
     /// An attempt was refused or broken off by the service.
-    pub fn broken(&mut self, now: Duration, who: Who) {
-        self.count(now, who, |totals| totals.broken += 1);
+    pub fn broken(&mut self, who: Who) {
+        self.count(who, |totals| totals.broken += 1);
     }
 
     /// The client of an attempt has left.
-    pub fn left(&mut self, now: Duration, who: Who) {
-        self.count(now, who, |totals| totals.left += 1);
+    pub fn left(&mut self, who: Who) {
+        self.count(who, |totals| totals.left += 1);
     }
 
     /// A client has given up.
-    pub fn gave_up(&mut self, now: Duration, who: Who) {
-        self.count(now, who, |totals| totals.failed += 1);
+    pub fn gave_up(&mut self, who: Who) {
+        self.count(who, |totals| totals.failed += 1);
     }
 
     /// Work was finished for nobody.
     pub fn late(&mut self, now: Duration, who: Who) {
         self.report.series.at(now).late += 1;
-        self.count(now, who, |totals| totals.late += 1);
+        self.count(who, |totals| totals.late += 1);
     }
 
     /// Looks how things stand.
@@ -147,8 +163,8 @@ impl Meter {
         self.report
     }
 
-    fn count(&mut self, now: Duration, who: Who, count: impl Fn(&mut Totals)) {
-        if now < self.warmup {
+    fn count(&mut self, who: Who, count: impl Fn(&mut Totals)) {
+        if !who.counts {
             return;
         }
         count(&mut self.report.all);

@@ -3,14 +3,28 @@
 //! Everything in it has a fixed size, however long it is filled. What is counted is counted twice: in all, and by the
 //! class of the request; by tenant as far as there is room for names.
 
+mod axis;
+mod chart;
+mod figure;
+mod html;
 mod json;
 mod latency;
 mod meter;
 mod series;
+mod sheet;
+mod table;
+mod verdict;
+mod words;
 
+#[cfg(test)]
+mod sample;
+
+pub use html::{MadeBy, page};
 pub use latency::Latencies;
 pub use meter::{Gauges, Meter, Who};
 pub use series::{Bucket, Series, Window};
+pub use table::table;
+pub use verdict::{Found, Verdict, judge};
 
 use std::time::Duration;
 
@@ -31,6 +45,8 @@ pub struct Report {
     pub classes: Vec<(String, Totals)>,
     /// By tenant, in the order of the scenario; empty if there is only one.
     pub tenants: Vec<(String, Totals)>,
+    /// From an attempt to its slot, for those that a gateway let through; empty if nothing stands before the service.
+    pub waited: Latencies,
     /// How it went over time.
     pub series: Series,
     /// Useful answers of each run.
@@ -142,6 +158,7 @@ impl Report {
                 totals.add(more);
             }
         }
+        self.waited.add(&other.waited);
         self.series.add(&other.series);
         self.goodput_of_runs.extend(&other.goodput_of_runs);
         self.events += other.events;
