@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use crate::bulkhead::Bulkheads;
+use crate::comeback::Comeback;
 use crate::decision::{
     Arrival, Decision, Event, Outcome, Permit, Reason, Rejection, RouteId, Ticket, TicketId,
 };
@@ -51,6 +52,7 @@ pub struct Admission {
     queue_policy: QueuePolicy,
     bulkheads: Bulkheads,
     forecast: Forecast,
+    comeback: Comeback,
     events: VecDeque<Event>,
     counts: Counts,
 }
@@ -66,6 +68,7 @@ impl Admission {
             queue_policy: policy.queue,
             bulkheads: Bulkheads::new(&policy.bulkheads),
             forecast: Forecast::default(),
+            comeback: Comeback::default(),
             events: VecDeque::new(),
             counts: Counts::default(),
         }
@@ -200,7 +203,7 @@ impl Admission {
 
     /// Why this arrival must be refused, if it must. The checks go from the cheapest to the dearest, and from what
     /// the client can do least about to what it can do most about.
-    fn refusal(&self, now: Timestamp, arrival: Arrival) -> Option<Rejection> {
+    fn refusal(&mut self, now: Timestamp, arrival: Arrival) -> Option<Rejection> {
         if arrival.deadline.is_some_and(|deadline| deadline <= now) {
             return Some(Rejection { reason: Reason::Deadline, retry_after: Duration::ZERO });
         }
@@ -268,9 +271,10 @@ impl Admission {
         rejection
     }
 
-    /// A refusal now: coming back makes sense when those who wait have been served.
-    fn rejection(&self, now: Timestamp, reason: Reason) -> Rejection {
-        Rejection { reason, retry_after: self.forecast_wait(now) }
+    /// A refusal now: coming back makes sense when those who wait have been served, and not all at once.
+    fn rejection(&mut self, now: Timestamp, reason: Reason) -> Rejection {
+        let (wait, service) = (self.forecast_wait(now), self.forecast.service());
+        Rejection { reason, retry_after: self.comeback.next(now, wait, service, self.limit.current()) }
     }
 
     fn has_free_slot(&self) -> bool {

@@ -67,6 +67,7 @@ mod snapshot;
 pub use snapshot::{Counts, Snapshot};
 
 mod bulkhead;
+mod comeback;
 mod flight;
 mod forecast;
 mod limit;

@@ -166,7 +166,7 @@ fn no_queue_hands_over_or_refuses() {
         expect![[r#"
             0ms arrive: w1 goes, w2 goes, w3 goes, w4 goes, w5 queue_full (0 ms), w6 queue_full (0 ms)
             200ms done: nothing
-            200ms arrive: x goes, y queue_full (0 ms)
+            200ms arrive: x goes, y queue_full (100 ms)
         "#]],
     );
 }
@@ -191,7 +191,7 @@ fn wait_budget_is_kept_by_timer_then_by_forecast() {
             499ms tick: nothing
             500ms tick: w13 queue_timeout, w14 queue_timeout, w15 queue_timeout
             600ms done: nothing
-            1000ms arrive: x1 goes, x2 goes, x3 goes, x4 goes, x5 waits, x6 waits, x7 waits, x8 waits, x9 waits, x10 waits, x11 waits, x12 waits, x13 wait_too_long (600 ms), x14 wait_too_long (600 ms), x15 wait_too_long (600 ms)
+            1000ms arrive: x1 goes, x2 goes, x3 goes, x4 goes, x5 waits, x6 waits, x7 waits, x8 waits, x9 waits, x10 waits, x11 waits, x12 waits, x13 wait_too_long (700 ms), x14 wait_too_long (800 ms), x15 wait_too_long (900 ms)
         "#]],
     );
 }
@@ -335,7 +335,7 @@ fn a_deadline_is_checked_on_arrival_and_while_waiting() {
         expect![[r#"
             0ms arrive: a goes
             100ms done: nothing
-            100ms arrive: b goes, late deadline (0 ms), never deadline (100 ms), soon waits
+            100ms arrive: b goes, late deadline (0 ms), never deadline (300 ms), soon waits
             249ms tick: nothing
             250ms tick: soon deadline
         "#]],
