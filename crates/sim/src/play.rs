@@ -1,5 +1,6 @@
 //! Plays runs, one alone or many side by side.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -16,6 +17,9 @@ pub fn play(scenario: &Scenario, control: &Control, seed: u64) -> Result<Report,
 /// How far it has come: runs played, and runs in all.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
+/// So many runs are played for each thread before their reports, each of a megabyte, are added up.
+const WAVE: usize = 4;
+
 /// Plays a scenario against each of these, with each of its seeds, on so many threads, and adds up the runs of each.
 /// What comes out does not depend on the number of threads.
 pub fn play_all(
@@ -26,35 +30,50 @@ pub fn play_all(
 ) -> Result<Vec<Report>, TooMany> {
     let runs = scenario.runs as usize;
     let jobs = controls.len() * runs;
-    let (next, played) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let reports: Mutex<Vec<Option<Result<Report, TooMany>>>> = Mutex::new(vec![None; jobs]);
-    let lock = || reports.lock().unwrap_or_else(PoisonError::into_inner);
+    let threads = threads.clamp(1, jobs.max(1));
+    let played = AtomicUsize::new(0);
+    let run = |job: usize| {
+        let seed = scenario.seed.wrapping_add((job % runs) as u64);
+        let report = play(scenario, &controls[job / runs], seed);
+        progress(played.fetch_add(1, Relaxed) + 1, jobs);
+        report
+    };
+    let mut sums: Vec<Report> = Vec::with_capacity(controls.len());
+    let mut done = 0;
+    while done < jobs {
+        let wave = done..jobs.min(done + threads * WAVE);
+        for (job, report) in wave.clone().zip(side_by_side(wave.clone(), threads, &run)) {
+            let report = report?;
+            match sums.get_mut(job / runs) {
+                Some(sum) => sum.add(&report),
+                None => sums.push(report),
+            }
+        }
+        done = wave.end;
+    }
+    Ok(sums)
+}
+
+/// Runs jobs on so many threads and gives their results in the order of the jobs.
+fn side_by_side<T: Send>(jobs: Range<usize>, threads: usize, run: &(impl Fn(usize) -> T + Sync)) -> Vec<T> {
+    let next = AtomicUsize::new(jobs.start);
+    let results = Mutex::new(Vec::with_capacity(jobs.len()));
+    let lock = || results.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, jobs.max(1)) {
+        for _ in 0..threads {
             scope.spawn(|| {
-                while let job @ 0.. = next.fetch_add(1, Relaxed)
-                    && job < jobs
-                {
-                    let seed = scenario.seed.wrapping_add((job % runs) as u64);
-                    let report = play(scenario, &controls[job / runs], seed);
-                    lock()[job] = Some(report);
-                    progress(played.fetch_add(1, Relaxed) + 1, jobs);
+                loop {
+                    let job = next.fetch_add(1, Relaxed);
+                    if job >= jobs.end {
+                        return;
+                    }
+                    let result = run(job);
+                    lock().push((job, result));
                 }
             });
         }
     });
-    let mut results = lock().drain(..).flatten().collect::<Vec<_>>().into_iter();
-    let mut sums = Vec::with_capacity(controls.len());
-    for _ in controls {
-        let mut sum: Option<Report> = None;
-        for report in results.by_ref().take(runs) {
-            let report = report?;
-            match &mut sum {
-                Some(sum) => sum.add(&report),
-                None => sum = Some(report),
-            }
-        }
-        sums.extend(sum);
-    }
-    Ok(sums)
+    let mut results = std::mem::take(&mut *lock());
+    results.sort_by_key(|(job, _)| *job);
+    results.into_iter().map(|(_, result)| result).collect()
 }

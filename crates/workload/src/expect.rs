@@ -165,6 +165,7 @@ impl fmt::Display for Missed {
             Part::All => {}
             Part::Class(class) => write!(f, " of class {class}")?,
             Part::Tenant(tenant) => write!(f, " of tenant {tenant}")?,
+            Part::Window(window) if window.until == Duration::MAX => write!(f, " from {:?} on", window.from)?,
             Part::Window(window) => write!(f, " from {:?} to {:?}", window.from, window.until)?,
         }
         match self.found {

@@ -14,6 +14,8 @@ use crate::scenario::Scenario;
 const STYLE: &str = include_str!("page.css");
 /// How many changes of the services are listed; charts mark all of them.
 const CHANGES_MAX: usize = 12;
+/// A table with more columns than this is set smaller on paper.
+const COLUMNS_MANY: usize = 12;
 
 /// What the words of a report mean.
 const WORDS: [(&str, &str); 8] = [
@@ -132,8 +134,10 @@ fn section(title: &str, out: &mut String, content: impl FnOnce(&mut String)) {
 }
 
 fn draw(sheet: &Sheet, out: &mut String) {
-    let _ =
-        writeln!(out, "<div class=\"wide\"><table>\n<caption>{}</caption>\n<thead>", escape(&sheet.title));
+    // On paper nobody can scroll.
+    let class = if sheet.columns.len() > COLUMNS_MANY { " many" } else { "" };
+    let title = escape(&sheet.title);
+    let _ = writeln!(out, "<div class=\"wide{class}\"><table>\n<caption>{title}</caption>\n<thead>");
     let grouped = sheet.columns.iter().any(|column| !column.group.is_empty());
     if grouped {
         out.push_str("<tr><td></td>");
@@ -277,7 +281,7 @@ mod tests {
         }
         assert!(!page.contains("NaN") && !page.contains("inf\""), "{page}");
         assert_eq!(page.matches("role=\"img\"").count(), page.matches("<desc>").count());
-        assert!(page.contains("1 of 3 expectations are not met") && page.contains("a&lt;b.toml"));
+        assert!(page.contains("1 of 3 expectations is not met") && page.contains("a&lt;b.toml"));
         assert!(page.len() < 100_000, "{}", page.len());
         check_tags(&page);
     }

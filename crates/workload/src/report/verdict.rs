@@ -57,6 +57,7 @@ pub(super) fn summary(verdicts: &[Verdict<'_>]) -> Option<String> {
     let mut text = match (verdicts.len(), missed) {
         (0, _) => return None,
         (_, 0) => format!("{met} of {} expectations are met", met + missed),
+        (_, 1) => format!("1 of {} expectations is not met", met + 1),
         (_, missed) => format!("{missed} of {} expectations are not met", met + missed),
     };
     if !skipped.is_empty() {
