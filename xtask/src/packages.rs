@@ -1,4 +1,5 @@
-//! Debian packages that tests and benchmarks call as programs, and how they are installed when missing.
+//! Debian packages whose programs tests and benchmarks call or whose files they read, and how they are installed when
+//! missing.
 //!
 //! Crates are cargo's business and do not appear here. Nothing is installed that is there already, and nothing at all
 //! without being root: then the message says what to install.
@@ -20,6 +21,24 @@ pub(crate) struct Program {
     /// Why it is needed, for the message.
     pub(crate) purpose: &'static str,
 }
+
+/// A file that a test reads, the package that brings it, and what it is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataFile {
+    /// Where the package puts it.
+    pub(crate) path: &'static str,
+    /// The Debian package.
+    pub(crate) package: &'static str,
+    /// Why it is needed, for the message.
+    pub(crate) purpose: &'static str,
+}
+
+/// What the tests read. It is not ours to copy, so it is read where its package puts it.
+pub(crate) const FILES_FOR_TESTS: &[DataFile] = &[DataFile {
+    path: "/usr/lib/python3/dist-packages/haproxy/tests/files/huge.log",
+    package: "python3-haproxy-log-analysis",
+    purpose: "a real hour of an overloaded HAProxy, to compare the simulator with",
+}];
 
 /// What the tests call. This is the only list: add a line here and `cargo xtask test` installs it.
 pub(crate) const FOR_TESTS: &[Program] = &[
@@ -51,10 +70,27 @@ pub(crate) fn ensure(program: Program) -> Result<PathBuf> {
         return Ok(path);
     }
     let Program { command, package, purpose } = program;
-    eprintln!("    {command} is missing ({purpose})");
+    install(command, package, purpose)?;
+    find(command).with_context(|| format!("{package} is installed but brought no {command}"))
+}
+
+/// See to it that a file is there. Installs its package when it is missing and we may.
+pub(crate) fn ensure_file(file: DataFile) -> Result<PathBuf> {
+    let DataFile { path, package, purpose } = file;
+    if !Path::new(path).exists() {
+        install(path, package, purpose)?;
+    }
+    if !Path::new(path).exists() {
+        bail!("{package} is installed but brought no {path}");
+    }
+    Ok(path.into())
+}
+
+fn install(missing: &str, package: &str, purpose: &str) -> Result<()> {
+    eprintln!("    {missing} is missing ({purpose})");
     if !rustix::process::geteuid().is_root() || find("apt-get").is_none() {
         bail!(
-            "{command} is missing; install the Debian package {package}, as root: apt-get install {package}"
+            "{missing} is missing; install the Debian package {package}, as root: apt-get install {package}"
         );
     }
     workspace::run(apt(&["update", "-qq"]).stdout(Stdio::null()))
@@ -63,8 +99,7 @@ pub(crate) fn ensure(program: Program) -> Result<PathBuf> {
                 apt(&["install", "-y", "-qq", "--no-install-recommends", package]).stdout(Stdio::null()),
             )
         })
-        .with_context(|| format!("cannot install {package}"))?;
-    find(command).with_context(|| format!("{package} is installed but brought no {command}"))
+        .with_context(|| format!("cannot install {package}"))
 }
 
 /// Where a program lies, as `command -v` would say; the system folders are looked in even when PATH leaves them out.
@@ -95,5 +130,12 @@ mod tests {
     fn finds_what_is_there_and_only_that() {
         assert!(find("sh").is_some());
         assert_eq!(find("no-such-program-anywhere"), None);
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_installed() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let file = DataFile { path, package: "no-such-package-anywhere", purpose: "a test" };
+        assert_eq!(ensure_file(file).unwrap(), Path::new(path));
     }
 }

@@ -13,7 +13,7 @@ use crate::workspace::{self, cargo};
 /// One step. The order of the variants is the order of a full run: the quick ones that fail most often come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Step {
-    /// Install the Debian packages that the tests call, when they are missing
+    /// Install the Debian packages that the tests call or read, when they are missing
     Install,
     /// cargo fmt --check
     Fmt,
@@ -55,7 +55,7 @@ impl Step {
     /// What it does.
     pub(crate) const fn what(self) -> &'static str {
         match self {
-            Self::Install => "install the Debian packages that the tests call, when they are missing",
+            Self::Install => "install the Debian packages that the tests call or read, when they are missing",
             Self::Fmt => "check that the code is formatted",
             Self::Clippy => "lint everything; a warning is an error",
             Self::Doc => "build the documentation, private items too; a warning is an error",
@@ -110,6 +110,10 @@ fn install() -> Result<Outcome> {
     for program in packages::FOR_TESTS {
         let path = packages::ensure(*program)?;
         println!("    {}: {}", program.command, path.display());
+    }
+    for file in packages::FILES_FOR_TESTS {
+        let path = packages::ensure_file(*file)?;
+        println!("    {}: {}", file.package, path.display());
     }
     Ok(Outcome::Passed)
 }
