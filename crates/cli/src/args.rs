@@ -19,8 +19,10 @@ Examples:
   tidegate run --config tidegate.toml               the same, by a policy of your own
   tidegate check tidegate.toml                      is the policy right, and is it wise?
   tidegate size --workers 4 --service-time 200ms --wait 500ms
+  tidegate simulate scenarios/article-003.toml      what would a policy have done?
 
-Exit codes: 0 done; 1 failure at run time; 2 usage; 69 cannot bind; 78 bad policy."
+Exit codes: 0 done; 1 failure at run time; 2 usage; 69 cannot bind; 78 bad policy;
+99 an expectation was not met."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -37,6 +39,10 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Calculates how long a queue may be, and what a queue means in waiting time.
     Size(SizeArgs),
+    /// Plays an access log against policies, in virtual time: what would they have done to it?
+    Replay(Box<crate::replay::ReplayArgs>),
+    /// Plays a scenario against policies, in virtual time, and shows what came of it.
+    Simulate(SimulateArgs),
     /// Runs the lab's slow upstream, which takes on whatever comes.
     Upstream(UpstreamArgs),
     /// Prints the JSON schema of the policy file, for editors.
@@ -127,6 +133,7 @@ pub(crate) struct CheckArgs {
 Examples:
   tidegate size --workers 4 --service-time 200ms --wait 500ms      how many may wait?
   tidegate size --workers 4 --service-time 200ms --queue 46        how long does the last one wait?
+  tidegate size --workers 10 --service-time 100ms --wait 1s --rate 150/s --burst 100
   tidegate size --deadline 1s --hop 4x200ms --hop 10x20ms          a chain of services, end to end")]
 pub(crate) struct SizeArgs {
     /// How many requests the service works on at once.
@@ -141,8 +148,14 @@ pub(crate) struct SizeArgs {
     /// How many wait, to see what that means.
     #[arg(long, value_name = "N", conflicts_with = "wait")]
     pub(crate) queue: Option<u32>,
+    /// How many requests come, such as 150/s: how busy is it then, and how long does the queue last?
+    #[arg(long, value_name = "RATE", value_parser = crate::size::parse_rate)]
+    pub(crate) rate: Option<crate::size::Rate>,
+    /// How many come at once: how many of them are served, and how long does that take?
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) burst: Option<u32>,
     /// For a chain: how long the client waits for the answer, end to end.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "hop", conflicts_with_all = ["workers", "service_time", "wait", "queue"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "hop", conflicts_with_all = ["workers", "service_time", "wait", "queue", "rate", "burst"])]
     pub(crate) deadline: Option<Duration>,
     /// For a chain: a service as WORKERSxTIME; once for each, in order.
     #[arg(long, value_name = "NxTIME", value_parser = crate::size::parse_hop, requires = "deadline")]
@@ -150,6 +163,44 @@ pub(crate) struct SizeArgs {
     /// Prints the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate simulate scenarios/article-003.toml
+  tidegate simulate scenarios/article-003.toml --policy tidegate.toml      is mine any better?
+  tidegate simulate scenarios/article-003.toml --runs 20 --html report.html
+  tidegate simulate scenarios/article-003.toml --only 'queue of 20' --json
+
+The same scenario, policies and seed give the same numbers, on any number of
+threads. docs/simulating.md has the keys of scenario files.
+
+Exit codes: 0 done; 78 bad scenario or policy; 99 an expectation was not met.")]
+pub(crate) struct SimulateArgs {
+    /// The scenario file.
+    pub(crate) scenario: PathBuf,
+    /// A policy file to play as well, under the name of the file; may be given more than once.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) policy: Vec<PathBuf>,
+    /// Plays only the policy of this name; may be given more than once.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// The first seed, instead of the scenario's.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// How many seeds to play, instead of the scenario's number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) runs: Option<u32>,
+    /// How many runs are played at the same time [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Prints the numbers as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Writes a page with charts into this file as well.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(ClapArgs)]

@@ -17,6 +17,11 @@ impl Failure {
         Self { code: 1, message: message.to_string() }
     }
 
+    /// What was typed makes no sense together with what was read: 2, as for the rest of what is typed.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self { code: 2, message: message.to_string() }
+    }
+
     /// An address cannot be bound: 69, EX_UNAVAILABLE.
     pub(crate) fn bind(message: impl Display) -> Self {
         Self { code: 69, message: message.to_string() }
@@ -25,6 +30,11 @@ impl Failure {
     /// The policy is not one: 78, EX_CONFIG. A service manager should not try again.
     pub(crate) fn policy(message: impl Display) -> Self {
         Self { code: 78, message: message.to_string() }
+    }
+
+    /// Everything was played, and an expectation was not met: 99.
+    pub(crate) fn missed(message: impl Display) -> Self {
+        Self { code: 99, message: message.to_string() }
     }
 
     pub(crate) fn message(&self) -> &str {

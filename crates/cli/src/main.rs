@@ -7,8 +7,10 @@ mod clock;
 mod demo;
 mod exit;
 mod lab;
+mod replay;
 mod run;
 mod schema;
+mod simulate;
 mod size;
 
 use std::process::ExitCode;
@@ -23,6 +25,8 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Size(args) => size::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Upstream(args) => lab::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions { shell } => {

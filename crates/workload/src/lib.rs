@@ -20,7 +20,8 @@ pub use random::{Purpose, Random};
 
 mod report;
 pub use report::{
-    Bucket, Found, Gauges, Latencies, MadeBy, Meter, Report, Series, Totals, Verdict, Who, Window, judge, page, table,
+    Bucket, Found, Gauges, Latencies, MadeBy, Meter, Report, Series, Totals, Verdict, Who, Window, judge,
+    page, table,
 };
 
 mod retry;

@@ -59,92 +59,144 @@ fn a_good_one_is_read() {
 
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
-    broken("workers = 10", "worker = 10", &expect![[r#"
+    broken(
+        "workers = 10",
+        "worker = 10",
+        &expect![[r#"
         error: unknown field `worker`, expected one of `name`, `workers`, `shared`, `elastic`, `time`, `queue`, `fails`, `cancels_work`, `calls`, `change`
          --> story.toml:5:1
           |
         5 | worker = 10
-          | ^^^^^^"#]]);
-    broken("\"100ms\"", "100", &expect![[r#"
+          | ^^^^^^"#]],
+    );
+    broken(
+        "\"100ms\"",
+        "100",
+        &expect![[r#"
         error: invalid type: integer `100`, expected a duration such as "100ms", or a table with `exponential`, `lognormal` or `uniform`
          --> story.toml:6:8
           |
         6 | time = 100
-          |        ^^^"#]]);
-    broken("\"100ms\"", "\"100\"", &expect![[r#"
+          |        ^^^"#]],
+    );
+    broken(
+        "\"100ms\"",
+        "\"100\"",
+        &expect![[r#"
         error: a duration needs a unit: write "100ms" or "100s"
          --> story.toml:6:8
           |
         6 | time = "100"
-          |        ^^^^^"#]]);
-    broken("\"50/s\"", "\"50\"", &expect![[r#"
+          |        ^^^^^"#]],
+    );
+    broken(
+        "\"50/s\"",
+        "\"50\"",
+        &expect![[r#"
         error: `50` is not a rate; write it as "150/s" or "600/min"
           --> story.toml:11:8
            |
         11 | rate = "50"
-           |        ^^^^"#]]);
-    broken("workers = 10", "workers = 0", &expect![[r#"
+           |        ^^^^"#]],
+    );
+    broken(
+        "workers = 10",
+        "workers = 0",
+        &expect![[r#"
         error: `workers` is from 1 to 100000
          --> story.toml:4:1
           |
         4 | [[service]]
-          | ^^^^^^^^^^^"#]]);
-    broken("attempts = 3", "attempts = 0", &expect![[r#"
+          | ^^^^^^^^^^^"#]],
+    );
+    broken(
+        "attempts = 3",
+        "attempts = 0",
+        &expect![[r#"
         error: `attempts` is from 1 to 100
          --> story.toml:9:1
           |
         9 | [[clients]]
-          | ^^^^^^^^^^^"#]]);
-    broken("limit = 4", "limit = \"four\"", &expect![[r#"
+          | ^^^^^^^^^^^"#]],
+    );
+    broken(
+        "limit = 4",
+        "limit = \"four\"",
+        &expect![[r#"
         error: `limit`: `four` is not a limit
           --> story.toml:22:9
            |
         22 | limit = "four"
            |         ^^^^^^
            |
-           = help: write "adaptive", or a number that you have measured"#]]);
-    broken("policy = \"four\"", "policy = \"for\"", &expect![[r#"
+           = help: write "adaptive", or a number that you have measured"#]],
+    );
+    broken(
+        "policy = \"four\"",
+        "policy = \"for\"",
+        &expect![[r#"
         error: there is no policy named `for`
           --> story.toml:25:1
            |
         25 | [[expect]]
-           | ^^^^^^^^^^"#]]);
-    broken("goodput = ", "goodputt = ", &expect![[r#"
+           | ^^^^^^^^^^"#]],
+    );
+    broken(
+        "goodput = ",
+        "goodputt = ",
+        &expect![[r#"
         error: a report has no `goodputt`
           --> story.toml:25:1
            |
         25 | [[expect]]
            | ^^^^^^^^^^
            |
-           = help: it has offered, goodput, goodput_share, failed, pending, attempts, amplification, rejected, broken, late, told_admitted, served_p50_ms, served_p99_ms, served_max_ms, refused_p50_ms, refused_p99_ms, refused_max_ms, limit, in_flight, queue, rate_limited, tenant_limit, route_limit, queue_full, wait_too_long, queue_timeout, pushed_out, deadline, retry_budget, breaker_open, upstream_timeout, upstream_connect, upstream_reset, gateway_overloaded, draining, client_left"#]]);
-    broken("[100, 500]", "[500, 100]", &expect![[r#"
+           = help: it has offered, goodput, goodput_share, failed, pending, attempts, amplification, rejected, broken, late, told_admitted, served_p50_ms, served_p99_ms, served_max_ms, refused_p50_ms, refused_p99_ms, refused_max_ms, limit, in_flight, queue, rate_limited, tenant_limit, route_limit, queue_full, wait_too_long, queue_timeout, pushed_out, deadline, retry_budget, breaker_open, upstream_timeout, upstream_connect, upstream_reset, gateway_overloaded, draining, client_left"#]],
+    );
+    broken(
+        "[100, 500]",
+        "[500, 100]",
+        &expect![[r#"
         error: the first of the two is the lower
           --> story.toml:25:1
            |
         25 | [[expect]]
-           | ^^^^^^^^^^"#]]);
-    broken("duration = \"10s\"", "duration = \"10s", &expect![[r#"
+           | ^^^^^^^^^^"#]],
+    );
+    broken(
+        "duration = \"10s\"",
+        "duration = \"10s",
+        &expect![[r#"
         error: invalid basic string, expected `"`
          --> story.toml:2:16
           |
         2 | duration = "10s
-          |                ^"#]]);
-    broken("{ at = \"5s\", workers = 2 }", "{ at = \"5s\" }", &expect![[r#"
+          |                ^"#]],
+    );
+    broken(
+        "{ at = \"5s\", workers = 2 }",
+        "{ at = \"5s\" }",
+        &expect![[r#"
         error: the change at 5s is none
          --> story.toml:4:1
           |
         4 | [[service]]
           | ^^^^^^^^^^^
           |
-          = help: write one of `workers` (if it has any), `slowdown`, `fails` (from 0 to 1) and `pause`"#]]);
-    broken("rate = \"50/s\"", "rate = \"50/s\"\nusers = 3", &expect![[r#"
+          = help: write one of `workers` (if it has any), `slowdown`, `fails` (from 0 to 1) and `pause`"#]],
+    );
+    broken(
+        "rate = \"50/s\"",
+        "rate = \"50/s\"\nusers = 3",
+        &expect![[r#"
         error: clients come by one of `rate`, `burst` and `users`
          --> story.toml:9:1
           |
         9 | [[clients]]
           | ^^^^^^^^^^^
           |
-          = help: write `rate = "100/s"`"#]]);
+          = help: write `rate = "100/s"`"#]],
+    );
 }
 
 proptest! {

@@ -28,5 +28,8 @@ mod framing;
 mod limits;
 mod operations;
 mod reload;
+mod replay;
+mod simulate;
+mod size;
 mod stalls;
 mod upgrade;

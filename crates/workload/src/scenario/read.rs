@@ -296,7 +296,8 @@ fn changes(service: &file::Service, span: &Range<usize>) -> Result<Vec<(Duration
             (None, None, None, Some(Span(pause))) => Change::Pause(pause),
             _ => {
                 let message = format!("the change at {:?} is none", change.at.0);
-                let help = "write one of `workers` (if it has any), `slowdown`, `fails` (from 0 to 1) and `pause`";
+                let help =
+                    "write one of `workers` (if it has any), `slowdown`, `fails` (from 0 to 1) and `pause`";
                 return wrong(span.clone(), message, help);
             }
         };
