@@ -1,49 +1,13 @@
 //! The command line: what it prints, where, and with which exit code.
 
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::gateway::{Gateway, Lab, Policy, Process, TIDEGATE, addresses, fresh_path};
+use crate::gateway::{Gateway, Lab, Policy, Process, TIDEGATE, addresses};
+use crate::ran::{File, run};
 use crate::service::{Service, nobody};
 use crate::wait::turn;
-
-/// A run of the command to its end.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-fn run(arguments: &[&str]) -> Ran {
-    let mut command = Command::new(TIDEGATE);
-    command.args(arguments).stdin(Stdio::null()).env_remove("TIDEGATE_CONFIG");
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }
-}
-
-/// A file with this policy, removed at the end.
-struct File(PathBuf);
-
-impl File {
-    fn with(text: &str) -> Self {
-        let path = fresh_path("toml");
-        std::fs::write(&path, text).unwrap();
-        Self(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 const UPSTREAM: &str = "[[upstream]]\nname = \"orders\"\nendpoints = [\"http://127.0.0.1:8103\"]\n";
 

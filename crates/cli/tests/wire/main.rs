@@ -14,6 +14,7 @@ mod client;
 mod gateway;
 mod http2;
 mod message;
+mod ran;
 mod service;
 mod wait;
 

@@ -1,8 +1,7 @@
 //! `replay`: what it makes of logs of every kind, and that it plays them as they were.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,66 +10,16 @@ use tidegate_sim::{Control, Recorded, Replay};
 use tidegate_workload::access_log::{AccessLog, Entry, Options};
 use tidegate_workload::{Arrivals, Capacity, Kind, NamedPolicy, Scenario, Totals};
 
-use crate::gateway::{TIDEGATE, fresh_path};
-
-/// A run of the command to its end.
-pub(crate) struct Ran {
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-pub(crate) fn run(arguments: &[&str]) -> Ran {
-    run_with_input(arguments, b"")
-}
-
-fn run_with_input(arguments: &[&str], input: &[u8]) -> Ran {
-    let mut command = Command::new(TIDEGATE);
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    // A command that fails early reads nothing.
-    let _ = stdin.write_all(input);
-    drop(stdin);
-    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }
-}
-
-fn json(ran: &Ran) -> Value {
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    serde_json::from_str(&ran.out).unwrap()
-}
+use crate::ran::{File, run, run_with_input};
 
 /// A log of the reader's own tests.
 fn fixture(name: &str) -> String {
     format!("{}/../workload/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A file, removed at the end.
-struct File(PathBuf);
-
-impl File {
-    fn with(kind: &str, text: impl AsRef<[u8]>) -> Self {
-        let path = fresh_path(kind);
-        std::fs::write(&path, text).unwrap();
-        Self(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// A policy with a fixed limit, and more of the file.
 fn policy(limit: u32, wait: &str, more: &str) -> File {
-    File::with("toml", policy_text(limit, wait, more))
+    File::of_kind("toml", policy_text(limit, wait, more))
 }
 
 fn policy_text(limit: u32, wait: &str, more: &str) -> String {
@@ -122,7 +71,7 @@ fn logs_of_every_kind() {
             assert!(ran.out.contains(expected), "{log}: {expected}: {}", ran.out);
         }
         let json_ran = run(&[&["replay", &log, "--policy", policy.path(), "--json"], how].concat());
-        let value = json(&json_ran);
+        let value = json_ran.json();
         let (offered, requests) = (&value["reports"][1]["offered"], &value["log"]["requests"]);
         assert!(offered == requests && requests.as_u64().unwrap() > 2, "{log}: {offered} {requests}");
         for text in [&ran.out, &ran.err, &json_ran.out] {
@@ -141,10 +90,10 @@ fn pipes_and_gzip() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(&plain).unwrap();
     let packed = encoder.finish().unwrap();
-    let file = File::with("gz", &packed);
+    let file = File::of_kind("gz", &packed);
     let reports = |log: &str, input: &[u8]| {
         let command = ["replay", log, "--policy", policy.path(), "--json"];
-        json(&run_with_input(&command, input))["reports"].clone()
+        run_with_input(&command, input).json()["reports"].clone()
     };
     let expected = reports(&fixture("haproxy.log"), b"");
     assert_eq!(expected, reports(file.path(), b""));
@@ -153,7 +102,7 @@ fn pipes_and_gzip() {
     assert_eq!(expected, reports("/dev/stdin", &plain));
 
     // A file that breaks off: what is there is played, and that it was not all is a failure.
-    let cut = File::with("gz", &packed[..packed.len() / 2]);
+    let cut = File::of_kind("gz", &packed[..packed.len() / 2]);
     let ran = run(&["replay", cut.path(), "--policy", policy.path()]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("cannot be read beyond line") && ran.out.contains("no control"), "{}", ran.err);
@@ -165,13 +114,13 @@ fn unreadable_lines_are_named() {
     let policy = policy(2, "100ms", "");
     let mut log = lines([(0.0, 50, "/a", "192.0.2.1"), (1.0, 50, "/a", "192.0.2.1")]);
     log.push_str("{\"t\":1700000002.000,\"d\":\"soon\",\"p\":\"/a\",\"c\":\"192.0.2.77\"}\n{\"t\":1700\n");
-    let file = File::with("jsonl", log);
+    let file = File::of_kind("jsonl", log);
     let ran = run(&["replay", file.path(), "--map", MAP, "--policy", policy.path()]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("line 3: ") && ran.err.contains("line 4"), "{}", ran.err);
     assert!(ran.err.contains("2 of 4 lines could not be read."), "{}", ran.err);
     assert!(!ran.err.contains("192.0.2"), "{}", ran.err);
-    let value = json(&run(&["replay", file.path(), "--map", MAP, "--policy", policy.path(), "--json"]));
+    let value = run(&["replay", file.path(), "--map", MAP, "--policy", policy.path(), "--json"]).json();
     assert_eq!((&value["log"]["unreadable"], &value["log"]["requests"]), (&2.into(), &2.into()));
 }
 
@@ -179,9 +128,9 @@ fn unreadable_lines_are_named() {
 #[test]
 fn what_cannot_be_played() {
     let good = policy(2, "100ms", "");
-    let bad = File::with("toml", "[[upstream]]\nname = 1\n");
-    let prose = File::with("log", "It was a dark and stormy night.\n".repeat(10));
-    let empty = File::with("log", "");
+    let bad = File::of_kind("toml", "[[upstream]]\nname = 1\n");
+    let prose = File::of_kind("log", "It was a dark and stormy night.\n".repeat(10));
+    let empty = File::of_kind("log", "");
     let (combined, haproxy) = (fixture("nginx-combined.log"), fixture("haproxy.log"));
     for (arguments, code, message) in [
         (&[prose.path(), "--policy", good.path()][..], 1, "no known format fits half of the first 10 lines"),
@@ -219,20 +168,20 @@ fn what_cannot_be_played() {
 fn speed_scale_and_seed() {
     let policy = policy(2, "100ms", "");
     let every_second = (0..1_000).map(|second| (f64::from(second), 50, "/a", "192.0.2.1"));
-    let log = File::with("jsonl", lines(every_second));
+    let log = File::of_kind("jsonl", lines(every_second));
     let play = |more: &[&str]| {
         let command = ["replay", log.path(), "--map", MAP, "--policy", policy.path(), "--json"];
         run(&[&command, more].concat())
     };
-    let offered = |more: &[&str]| json(&play(more))["reports"][0]["offered"].as_u64().unwrap();
+    let offered = |more: &[&str]| play(more).json()["reports"][0]["offered"].as_u64().unwrap();
     assert_eq!(offered(&[]), 1_000);
     assert_eq!(offered(&["--scale", "2"]), 2_000);
     assert!((450..550).contains(&offered(&["--scale", "0.5"])));
     assert!((1_450..1_550).contains(&offered(&["--scale", "1.5"])));
-    let watched = |more: &[&str]| json(&play(more))["reports"][0]["watched_s"].as_f64().unwrap();
+    let watched = |more: &[&str]| play(more).json()["reports"][0]["watched_s"].as_f64().unwrap();
     assert!((999.0..1_005.0).contains(&watched(&[])) && (499.0..505.0).contains(&watched(&["--speed", "2"])));
     assert_eq!(play(&["--scale", "1.5"]).out, play(&["--scale", "1.5"]).out);
-    let trace = |seed| json(&play(&["--scale", "1.5", "--seed", seed]))["reports"][0]["trace"].clone();
+    let trace = |seed| play(&["--scale", "1.5", "--seed", seed]).json()["reports"][0]["trace"].clone();
     assert_ne!(trace("1"), trace("2"));
 }
 
@@ -243,10 +192,10 @@ fn only_some_of_them() {
     let hours =
         (0..10).map(|hour| (f64::from(hour) * 3_600.0, 50, if hour % 2 == 0 { "/a/x" } else { "/b" }, "x"));
     // 1,700,000,000 is 2023-11-14T22:13:20Z.
-    let log = File::with("jsonl", lines(hours));
+    let log = File::of_kind("jsonl", lines(hours));
     let requests = |more: &[&str]| {
         let command = ["replay", log.path(), "--map", MAP, "--policy", policy.path(), "--json"];
-        let value = json(&run(&[&command, more].concat()));
+        let value = run(&[&command, more].concat()).json();
         let log = &value["log"];
         assert_eq!(log["requests"].as_u64().unwrap() + log["not_wanted"].as_u64().unwrap(), 10);
         log["requests"].as_u64().unwrap()
@@ -262,11 +211,11 @@ fn only_some_of_them() {
 /// Ten at once of 100 ms each, one worker or one slot: the last has its answer after a second.
 #[test]
 fn workers_and_limits_make_them_wait() {
-    let log = File::with("jsonl", lines((0..10).map(|_| (0.0, 100, "/a", "192.0.2.1"))));
+    let log = File::of_kind("jsonl", lines((0..10).map(|_| (0.0, 100, "/a", "192.0.2.1"))));
     let one = policy(1, "10s", "");
     let served = |more: &[&str], report: usize| {
         let command = ["replay", log.path(), "--map", MAP, "--policy", one.path(), "--json"];
-        let value = json(&run(&[&command, more].concat()));
+        let value = run(&[&command, more].concat()).json();
         (value["reports"][report]["served_ms"]["max"].as_f64().unwrap().round(), value)
     };
     // Without --workers nothing waits in the service, and one slot makes them wait before it.
@@ -277,7 +226,7 @@ fn workers_and_limits_make_them_wait() {
     assert_eq!(value["waits"][1]["waited_ms"]["max"].as_f64().unwrap().round(), 900.0);
     assert_eq!(served(&["--workers", "1"], 0).0, 1_000.0);
     assert_eq!(served(&["--workers", "2"], 0).0, 500.0);
-    let patient = json(&run(&[
+    let patient = run(&[
         "replay",
         log.path(),
         "--map",
@@ -289,7 +238,8 @@ fn workers_and_limits_make_them_wait() {
         "1",
         "--timeout",
         "550ms",
-    ]));
+    ])
+    .json();
     assert_eq!((&patient["reports"][0]["goodput"], &patient["reports"][0]["late"]), (&5.into(), &5.into()));
 }
 
@@ -309,9 +259,9 @@ fn routes_and_rate_limits() {
     requests.push((1.0, 10, "/a/2", "2001:db8:1::1"));
     requests.extend(vec![(2.0, 10, "/b", "192.0.2.1"); 10]);
     requests.extend(vec![(3.0, 10, "/c", "192.0.2.1"); 2]);
-    let log = File::with("jsonl", lines(requests));
+    let log = File::of_kind("jsonl", lines(requests));
     let ran = run(&["replay", log.path(), "--map", MAP, "--policy", limited.path(), "--json"]);
-    let value = json(&ran);
+    let value = ran.json();
     let report = &value["reports"][1];
     assert_eq!(report["rejected"], serde_json::json!({ "rate_limited": 3 + 1 }), "{report:#}");
     let classes = report["classes"].as_object().unwrap();
@@ -336,14 +286,14 @@ fn several_upstreams() {
         let routes = format!(
             "[[route]]\npath = \"/a\"\nupstream = \"{a}\"\n[[route]]\npath = \"/b\"\nupstream = \"{b}\"\n"
         );
-        File::with("toml", upstream("one") + &upstream("two") + &routes)
+        File::of_kind("toml", upstream("one") + &upstream("two") + &routes)
     };
     let (good, other) = (two("one", "two"), two("two", "one"));
-    let log = File::with(
+    let log = File::of_kind(
         "jsonl",
         lines((0..10).map(|number| (0.0, 100, if number % 2 == 0 { "/a" } else { "/b" }, "x"))),
     );
-    let value = json(&run(&["replay", log.path(), "--map", MAP, "--policy", good.path(), "--json"]));
+    let value = run(&["replay", log.path(), "--map", MAP, "--policy", good.path(), "--json"]).json();
     // Five each, one after the other.
     assert_eq!(value["reports"][1]["served_ms"]["max"].as_f64().unwrap().round(), 500.0);
     let ran = run(&["replay", log.path(), "--map", MAP, "--policy", good.path(), "--policy", other.path()]);
@@ -354,7 +304,7 @@ fn several_upstreams() {
 /// One file that can be passed on.
 #[test]
 fn a_page() {
-    let (policy, page) = (policy(2, "100ms", ""), File::with("html", ""));
+    let (policy, page) = (policy(2, "100ms", ""), File::of_kind("html", ""));
     let log = fixture("haproxy.log");
     let ran = run(&["replay", &log, "--policy", policy.path(), "--html", page.path()]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -384,7 +334,7 @@ fn a_real_hour_is_played_as_it_was() {
         return;
     }
     let (as_it_was, short) = (policy(22, "10m", ""), policy(22, "2s", ""));
-    let value = json(&run(&[
+    let value = run(&[
         "replay",
         REAL,
         "--policy",
@@ -394,7 +344,8 @@ fn a_real_hour_is_played_as_it_was() {
         "--workers",
         "22",
         "--json",
-    ]));
+    ])
+    .json();
     let log = &value["log"];
     assert_eq!((&log["requests"], &log["limit"]["at_work"]), (&4_610.into(), &22.into()));
     assert!(log["limit"]["share"].as_f64().unwrap() > 0.99, "{log:#}");

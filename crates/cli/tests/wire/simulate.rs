@@ -1,48 +1,13 @@
 //! `tidegate simulate`: from a scenario file to a table, to JSON and to a page, with the exit code for scripts.
 
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
-
 use serde_json::Value;
 
-use crate::gateway::{TIDEGATE, fresh_path};
+use crate::ran::{File, Ran, run};
 
 const ARTICLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/article-003.toml");
 
-/// A run of the command to its end.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
 fn simulate(arguments: &[&str]) -> Ran {
-    let mut command = Command::new(TIDEGATE);
-    command.arg("simulate").args(arguments).stdin(Stdio::null());
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }
-}
-
-/// A file that is removed at the end.
-struct File(PathBuf);
-
-impl File {
-    fn with(text: &str) -> Self {
-        let path = fresh_path("toml");
-        std::fs::write(&path, text).unwrap();
-        Self(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+    run(&[&["simulate"], arguments].concat())
 }
 
 /// Twice what two workers can do, for ten seconds.
@@ -171,7 +136,7 @@ fn policies_from_files() {
     let policy = File::with(
         "[[upstream]]\nname = \"mine\"\nendpoints = [\"http://127.0.0.1:8103\"]\n[upstream.concurrency]\nlimit = 2\n",
     );
-    let stem = policy.0.file_stem().unwrap().to_str().unwrap();
+    let stem = std::path::Path::new(policy.path()).file_stem().unwrap().to_str().unwrap();
     let ran = simulate(&[scenario.path(), "--policy", policy.path(), "--policy", policy.path()]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains(stem), "{}", ran.out);
@@ -203,11 +168,11 @@ fn a_policy_for_something_else() {
 /// A page is a file of its own, beside the table; where it cannot be written, that is a failure and no scenario's fault.
 #[test]
 fn a_page() {
-    let page = File(fresh_path("html"));
+    let page = File::of_kind("html", "");
     let ran = simulate(&[ARTICLE, "--html", page.path(), "--only", "queue of 20"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains(page.path()) && ran.out.contains("queue of 20"), "{}{}", ran.err, ran.out);
-    let text = std::fs::read_to_string(&page.0).unwrap();
+    let text = std::fs::read_to_string(page.path()).unwrap();
     assert!(text.starts_with("<!DOCTYPE html>") && text.trim_end().ends_with("</html>"));
     assert!(text.contains("--only &#39;queue of 20&#39;") && text.len() < 400_000, "{}", text.len());
 

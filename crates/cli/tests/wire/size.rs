@@ -3,16 +3,14 @@
 use serde_json::Value;
 use tidegate_policy::Policy;
 
-use crate::replay::{Ran, run};
+use crate::ran::{Ran, run};
 
 fn size(arguments: &str) -> Ran {
     run(&["size"].into_iter().chain(arguments.split_whitespace()).collect::<Vec<_>>())
 }
 
 fn json(arguments: &str) -> Value {
-    let ran = size(&format!("{arguments} --json"));
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    serde_json::from_str(&ran.out).unwrap()
+    size(&format!("{arguments} --json")).json()
 }
 
 /// Each line of this text is in the answer, as a line without the spaces around it and between columns.
