@@ -91,7 +91,7 @@ impl Admission {
     /// until [`complete`](Self::complete), when the body has ended. Only the first sample of a permit counts.
     pub fn sample(&mut self, now: Timestamp, permit: &mut Permit, outcome: Outcome) {
         let now = self.advance(now);
-        self.learn(now, permit, outcome);
+        self.learn(now, permit, outcome, false);
         self.dispatch(now);
         self.check_invariants();
     }
@@ -100,7 +100,7 @@ impl Admission {
     /// [`complete`](Self::complete).
     pub fn abandon(&mut self, now: Timestamp, permit: &mut Permit, outcome: Outcome) {
         let now = self.advance(now);
-        self.learn(now, permit, outcome);
+        self.learn(now, permit, outcome, true);
         if !permit.orphan {
             permit.orphan = true;
             self.flight.orphan();
@@ -113,7 +113,10 @@ impl Admission {
     /// The work is done, as far as anybody knows: the slot is free, and the next in line gets it.
     pub fn complete(&mut self, now: Timestamp, mut permit: Permit, outcome: Outcome) {
         let now = self.advance(now);
-        self.learn(now, &mut permit, outcome);
+        self.learn(now, &mut permit, outcome, false);
+        if permit.orphan && outcome == Outcome::Success {
+            self.limit.on_late(now);
+        }
         let freed = self.flight.free(permit.key, permit.orphan);
         debug_assert!(freed.is_some(), "the permit of another admission was completed here");
         if let Some(flying) = freed {
@@ -185,9 +188,10 @@ impl Admission {
         }
     }
 
-    /// Moves time, never back, and lets the waits end that have to.
+    /// Moves time, never back, and lets happen what that alone brings about: waits end, and the limit may move.
     fn advance(&mut self, now: Timestamp) -> Timestamp {
         self.now = self.now.max(now);
+        self.limit.observe(self.now, self.flight.len(), !self.queue.is_empty());
         while let Some((key, waiting)) = self.queue.pop_ended(self.now) {
             self.bulkheads.leave(waiting.held);
             let reason = match waiting.end {
@@ -198,6 +202,7 @@ impl Admission {
             let rejection = self.reject(rejection);
             self.events.push_back(Event::Refused { ticket: TicketId(key), rejection });
         }
+        self.dispatch(self.now);
         self.now
     }
 
@@ -257,13 +262,13 @@ impl Admission {
         }
     }
 
-    fn learn(&mut self, now: Timestamp, permit: &mut Permit, outcome: Outcome) {
+    fn learn(&mut self, now: Timestamp, permit: &mut Permit, outcome: Outcome, gave_up: bool) {
         if permit.sampled {
             return;
         }
         permit.sampled = true;
         let in_use = self.flight.len().saturating_mul(2) >= self.limit.current();
-        self.limit.on_sample(now, Sample { latency: now.since(permit.since), outcome, in_use });
+        self.limit.on_sample(now, Sample { latency: now.since(permit.since), outcome, gave_up, in_use });
     }
 
     fn reject(&mut self, rejection: Rejection) -> Rejection {

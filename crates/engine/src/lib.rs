@@ -50,8 +50,8 @@ pub use decision::{Arrival, Decision, Event, Outcome, Permit, Reason, Rejection,
 
 mod policy;
 pub use policy::{
-    AdmissionPolicy, AimdPolicy, Capacity, LIMIT_MAX, LimitPolicy, QUEUE_CAPACITY_DERIVED_MAX,
-    QUEUE_CAPACITY_MAX, QueuePolicy,
+    AdmissionPolicy, AimdPolicy, Capacity, EbbPolicy, LIMIT_MAX, LimitPolicy, QUEUE_CAPACITY_DERIVED_MAX,
+    QUEUE_CAPACITY_MAX, QueuePolicy, RangePolicy,
 };
 
 mod rate;

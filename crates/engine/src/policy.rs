@@ -32,8 +32,50 @@ pub struct AdmissionPolicy {
 pub enum LimitPolicy {
     /// A number that somebody measured. Clamped to [`LIMIT_MAX`].
     Fixed(NonZeroU32),
-    /// A number that follows the upstream: additive increase, multiplicative decrease.
+    /// A number that finds the upstream's knee by itself.
+    Ebb(EbbPolicy),
+    /// Additive increase, multiplicative decrease.
     Aimd(AimdPolicy),
+    /// Netflix's Vegas.
+    Vegas(RangePolicy),
+    /// Netflix's Gradient2.
+    Gradient2(RangePolicy),
+}
+
+impl LimitPolicy {
+    /// The most that may ever be in flight.
+    pub const fn most(&self) -> NonZeroU32 {
+        match self {
+            Self::Fixed(limit) => *limit,
+            Self::Ebb(policy) => policy.max,
+            Self::Aimd(policy) => policy.max,
+            Self::Vegas(policy) | Self::Gradient2(policy) => policy.max,
+        }
+    }
+}
+
+/// The numbers of the limit that finds the knee by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EbbPolicy {
+    /// The estimate is never below this; while it measures, the limit may be a third below.
+    pub min: NonZeroU32,
+    /// Never above this.
+    pub max: NonZeroU32,
+    /// Where it starts.
+    pub initial: NonZeroU32,
+    /// When an answer is too late. Response times of more than a quarter of this count as queueing.
+    pub deadline: Duration,
+}
+
+/// Between which numbers a limit moves, and where it starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RangePolicy {
+    /// Never below this.
+    pub min: NonZeroU32,
+    /// Never above this.
+    pub max: NonZeroU32,
+    /// Where it starts.
+    pub initial: NonZeroU32,
 }
 
 /// The numbers of an additive-increase, multiplicative-decrease limit.

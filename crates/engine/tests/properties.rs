@@ -37,8 +37,9 @@ fn operations() -> impl Strategy<Value = Vec<(i16, Operation)>> {
     prop::collection::vec((-20..100i16, operation), 0..200)
 }
 
-fn policy(limit: u8, capacity: u8, bulkhead: u8, adaptive: bool) -> AdmissionPolicy {
+fn policy(limit: u8, capacity: u8, bulkhead: u8, algorithm: u8) -> AdmissionPolicy {
     let number = |n: u8| NonZeroU32::new(n.into()).unwrap();
+    let range = RangePolicy { min: NonZeroU32::MIN, max: number(limit), initial: number(limit) };
     let aimd = AimdPolicy {
         min: NonZeroU32::MIN,
         max: number(limit),
@@ -48,7 +49,18 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, adaptive: bool) -> AdmissionPol
         cooldown: Duration::from_millis(100),
     };
     AdmissionPolicy {
-        limit: if adaptive { LimitPolicy::Aimd(aimd) } else { LimitPolicy::Fixed(number(limit)) },
+        limit: match algorithm {
+            0 => LimitPolicy::Fixed(number(limit)),
+            1 => LimitPolicy::Aimd(aimd),
+            2 => LimitPolicy::Ebb(EbbPolicy {
+                min: NonZeroU32::MIN,
+                max: number(limit),
+                initial: number(limit),
+                deadline: Duration::from_millis(300),
+            }),
+            3 => LimitPolicy::Vegas(range),
+            _ => LimitPolicy::Gradient2(range),
+        },
         queue: QueuePolicy { wait: Duration::from_millis(200), capacity: Capacity::Fixed(capacity.into()) },
         bulkheads: vec![(RouteId(1), number(bulkhead))],
     }
@@ -57,7 +69,7 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, adaptive: bool) -> AdmissionPol
 struct Driver {
     admission: Admission,
     now: i64,
-    adaptive: bool,
+    algorithm: u8,
     permits: Vec<Permit>,
     tickets: BTreeMap<usize, Ticket>,
     /// The latest time told, to see that no slot is granted after the end of a wait.
@@ -95,7 +107,7 @@ impl Driver {
                 self.ended = (!waited).then_some(id);
             }
             Operation::Reconfigure { limit, capacity, bulkhead } => {
-                self.admission.reconfigure(now, policy(limit, capacity, bulkhead, self.adaptive));
+                self.admission.reconfigure(now, policy(limit, capacity, bulkhead, self.algorithm));
             }
             _ => self.admission.handle_timeout(now),
         }
@@ -141,11 +153,11 @@ impl Driver {
     }
 }
 
-fn driver(adaptive: bool) -> Driver {
+fn driver(algorithm: u8) -> Driver {
     Driver {
-        admission: Admission::new(policy(4, 4, 2, adaptive)),
+        admission: Admission::new(policy(4, 4, 2, algorithm)),
         now: 0,
-        adaptive,
+        algorithm,
         permits: vec![],
         tickets: BTreeMap::new(),
         last_time: Timestamp::ZERO,
@@ -156,11 +168,11 @@ fn driver(adaptive: bool) -> Driver {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Anything at any time, a fixed or an adaptive limit: conservation, bounds and order are asserted inside.
+    /// Anything at any time, whatever sets the limit: conservation, bounds and order are asserted inside.
     /// Afterwards everything is given back, and the admission is as empty as at first.
     #[test]
-    fn nothing_is_lost_and_nothing_ends_twice(script in operations(), adaptive in any::<bool>()) {
-        let mut driver = driver(adaptive);
+    fn nothing_is_lost_and_nothing_ends_twice(script in operations(), algorithm in 0..5_u8) {
+        let mut driver = driver(algorithm);
         for (step, operation) in script {
             driver.apply(step, operation);
             let snapshot = driver.admission.snapshot();
@@ -177,9 +189,9 @@ proptest! {
 
     /// The same inputs give the same outputs, to the last digit.
     #[test]
-    fn the_same_story_gives_the_same_trace(script in operations(), adaptive in any::<bool>()) {
+    fn the_same_story_gives_the_same_trace(script in operations(), algorithm in 0..5_u8) {
         let tell = || {
-            let mut driver = driver(adaptive);
+            let mut driver = driver(algorithm);
             let mut trace = Vec::new();
             for (step, operation) in &script {
                 driver.apply(*step, *operation);

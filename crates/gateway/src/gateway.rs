@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use socket2::{Domain, Protocol, Socket, Type};
-use tidegate_engine::LimitPolicy;
 use tidegate_policy::Policy;
 use tidegate_tower::Clock;
 use tokio::sync::{Semaphore, watch};
@@ -278,11 +277,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 fn connections_max(policy: &Policy, workers: usize, log: &Log) -> usize {
     let to_upstream = |upstream: &tidegate_policy::Upstream| {
         let idle = upstream.endpoints.len() * workers * upstream.max_idle_connections as usize;
-        let busy = match &upstream.limit {
-            LimitPolicy::Fixed(limit) => limit.get(),
-            LimitPolicy::Aimd(aimd) => aimd.max.get(),
-        };
-        busy as usize + idle
+        upstream.limit.most().get() as usize + idle
     };
     let others = DESCRIPTORS_RESERVED + policy.upstreams.iter().map(to_upstream).sum::<usize>();
     let wanted = policy.server.max_connections as usize;

@@ -198,9 +198,10 @@ pub(crate) static CONCURRENCY: Section = Section {
         .zero("no request would ever be let through"),
         Key::new(
             "algorithm",
-            Kind::Choice { of: &["aimd"], not_yet: &["ebb", "gradient2", "vegas"] },
-            Default("\"aimd\""),
-            "How the adaptive limit moves: additive increase, multiplicative decrease.",
+            Kind::Choice { of: &["ebb", "aimd", "gradient2", "vegas"], not_yet: &[] },
+            Default("\"ebb\""),
+            "How the adaptive limit moves. `ebb` needs no number; `aimd` is additive increase, multiplicative decrease; \
+             `gradient2` and `vegas` are those of Netflix, to compare with.",
         ),
         Key::new(
             "min",
@@ -219,35 +220,43 @@ pub(crate) static CONCURRENCY: Section = Section {
         Key::new(
             "initial",
             Kind::Integer { min: 1, max: LIMIT_MAX },
-            Means("20, or the nearest that `min` and `max` allow"),
+            Means("24 for `ebb`, 20 for the others, or the nearest that `min` and `max` allow"),
             "Where the adaptive limit starts.",
         )
         .zero("no request would ever be let through"),
         Key::new(
+            "deadline",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Means("the upstream's `timeout`"),
+            "For `ebb`: when an answer is too late for its client. The less time there is, the less may queue in the \
+             upstream.",
+        )
+        .zero("every answer would be too late"),
+        Key::new(
             "baseline",
             Kind::Duration { min: Duration::from_micros(1), max: HOUR },
             Means("answers count as slow after half the upstream's `timeout`"),
-            "How long an answer takes when the upstream is not busy.",
+            "For `aimd`: how long an answer takes when the upstream is not busy.",
         )
         .zero("every answer would be slow"),
         Key::new(
             "tolerance",
             Kind::Factor { above: 1.0, max: 100.0 },
             Default("2.0"),
-            "An answer that takes longer than `tolerance` times `baseline` is slow, and lowers the limit.",
+            "For `aimd`: an answer that takes longer than `tolerance` times `baseline` is slow, and lowers the limit.",
         ),
         Key::new(
             "window",
             Kind::Integer { min: 1, max: LIMIT_MAX },
             Default("100"),
-            "So many healthy answers in a row raise the limit by one.",
+            "For `aimd`: so many healthy answers in a row raise the limit by one.",
         )
         .zero("the limit would rise without an answer"),
         Key::new(
             "cooldown",
             Kind::Duration { min: Duration::from_millis(1), max: HOUR },
             Default("\"1s\""),
-            "The limit is lowered at most once in this time, so that one burst of slow answers counts once.",
+            "For `aimd`: the limit is lowered at most once in this time, so that one burst of slow answers counts once.",
         )
         .zero("one burst of slow answers would take the limit to its minimum"),
     ],

@@ -98,10 +98,7 @@ fn queue(index: usize, upstream: &Upstream, lints: &mut Lints<'_>) {
         );
     }
     let Capacity::Fixed(capacity) = upstream.queue.capacity else { return };
-    let limit = match &upstream.limit {
-        LimitPolicy::Fixed(limit) => limit.get(),
-        LimitPolicy::Aimd(aimd) => aimd.max.get(),
-    };
+    let limit = upstream.limit.most().get();
     // With a service time S, W slots serve W·B/S within the budget B. Next to nothing behind a gateway takes less
     // than a millisecond; with a longer S the bound is lower still.
     let served = u128::from(limit) * wait.as_millis();

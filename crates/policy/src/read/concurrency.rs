@@ -3,15 +3,39 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tidegate_engine::{AimdPolicy, LimitPolicy};
+use tidegate_engine::{AimdPolicy, EbbPolicy, LimitPolicy, RangePolicy};
 
 use super::Places;
 use super::section::{AdaptiveOr, Found, Section, adaptive_or, choice, duration, factor, integer, nonzero};
 use crate::keys::CONCURRENCY;
 use crate::problem::Report;
 
-/// Where the adaptive limit starts if nothing is said and the range allows it.
+/// Where Ebb starts if nothing is said and the range allows it: enough for most services, and not too much for a small one.
+const INITIAL_EBB: u32 = 24;
+/// Where the others start, as Netflix's do.
 const INITIAL: u32 = 20;
+
+/// The algorithms, in the order of the key table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Algorithm {
+    Ebb,
+    Aimd,
+    Gradient2,
+    Vegas,
+}
+
+impl Algorithm {
+    const ALL: [Self; 4] = [Self::Ebb, Self::Aimd, Self::Gradient2, Self::Vegas];
+
+    /// Keys that say something to this algorithm alone.
+    const fn own_keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Ebb => &["deadline"],
+            Self::Aimd => &["baseline", "tolerance", "window", "cooldown"],
+            Self::Gradient2 | Self::Vegas => &[],
+        }
+    }
+}
 
 pub(crate) fn read(
     index: usize,
@@ -22,31 +46,62 @@ pub(crate) fn read(
 ) -> LimitPolicy {
     let mut section = Section::open(&CONCURRENCY, index, found, report, places);
     let limit = section.value("limit", adaptive_or);
-    // The only word there is; the key is read so that any other is refused.
-    let _aimd = section.value("algorithm", choice);
+    let algorithm = Algorithm::ALL[section.value("algorithm", choice)];
     let min = section.count("min");
     let max = section.count("max");
     let initial = section.optional("initial", integer).map(nonzero);
+    let deadline = section.optional("deadline", duration);
     let baseline = section.optional("baseline", duration);
     let tolerance = section.value("tolerance", factor);
     let window = section.count("window");
     let cooldown = section.duration("cooldown");
     match limit {
         AdaptiveOr::Number(_) => refuse_adaptive(&mut section),
-        AdaptiveOr::Adaptive => check_range(&mut section, min, max, initial),
+        AdaptiveOr::Adaptive => {
+            check_range(&mut section, min, max, initial);
+            refuse_keys_of_others(&mut section, algorithm);
+        }
     }
     section.close();
-    match limit {
-        AdaptiveOr::Number(number) => LimitPolicy::Fixed(nonzero(number)),
-        AdaptiveOr::Adaptive => LimitPolicy::Aimd(AimdPolicy {
+    if let AdaptiveOr::Number(number) = limit {
+        return LimitPolicy::Fixed(nonzero(number));
+    }
+    let start = if algorithm == Algorithm::Ebb { INITIAL_EBB } else { INITIAL };
+    let initial = initial.unwrap_or_else(|| nonzero(start)).min(max).max(min);
+    let range = RangePolicy { min, max, initial };
+    match algorithm {
+        Algorithm::Ebb => {
+            LimitPolicy::Ebb(EbbPolicy { min, max, initial, deadline: deadline.unwrap_or(timeout) })
+        }
+        Algorithm::Aimd => LimitPolicy::Aimd(AimdPolicy {
             min,
             max,
-            initial: initial.unwrap_or_else(|| nonzero(INITIAL)).min(max).max(min),
+            initial,
             // Half the timeout: late enough to leave healthy answers alone, and it speaks before the timeout does.
             slow: baseline.map_or(timeout / 2, |baseline| baseline.mul_f64(tolerance)),
             window,
             cooldown,
         }),
+        Algorithm::Gradient2 => LimitPolicy::Gradient2(range),
+        Algorithm::Vegas => LimitPolicy::Vegas(range),
+    }
+}
+
+/// A key that the chosen algorithm does not look at would be a number that somebody relies on in vain.
+fn refuse_keys_of_others(section: &mut Section<'_, '_>, chosen: Algorithm) {
+    let name = |algorithm: Algorithm| ["ebb", "aimd", "gradient2", "vegas"][algorithm as usize];
+    for other in Algorithm::ALL.into_iter().filter(|other| *other != chosen) {
+        for key in other.own_keys().iter().filter(|key| section.has(key)).copied().collect::<Vec<_>>() {
+            section.contradiction(
+                key,
+                format!(
+                    "this belongs to the algorithm \"{}\", and \"{}\" does not look at it",
+                    name(other),
+                    name(chosen)
+                ),
+                format!("remove it, or write algorithm = \"{}\"", name(other)),
+            );
+        }
     }
 }
 

@@ -45,14 +45,12 @@ fn the_shortest_policy_has_every_default() {
                         orphan_max: 60s,
                         max_idle_connections: 256,
                         idle_timeout: 30s,
-                        limit: Aimd(
-                            AimdPolicy {
+                        limit: Ebb(
+                            EbbPolicy {
                                 min: 2,
                                 max: 1000,
-                                initial: 20,
-                                slow: 1s,
-                                window: 100,
-                                cooldown: 1s,
+                                initial: 24,
+                                deadline: 2s,
                             },
                         ),
                         queue: QueuePolicy {
@@ -173,6 +171,35 @@ fn every_key_at_once() {
                             4,
                         ),
                         queue: QueuePolicy {
+                            wait: 500ms,
+                            capacity: Derived,
+                        },
+                    },
+                    Upstream {
+                        name: "stock",
+                        endpoints: [
+                            Endpoint {
+                                host: Ip(
+                                    127.0.0.1,
+                                ),
+                                port: 8105,
+                            },
+                        ],
+                        timeout: 2s,
+                        connect_timeout: 1s,
+                        cancels_work: false,
+                        orphan_max: 60s,
+                        max_idle_connections: 256,
+                        idle_timeout: 30s,
+                        limit: Ebb(
+                            EbbPolicy {
+                                min: 2,
+                                max: 1000,
+                                initial: 24,
+                                deadline: 800ms,
+                            },
+                        ),
+                        queue: QueuePolicy {
                             wait: 0ns,
                             capacity: Fixed(
                                 0,
@@ -181,6 +208,16 @@ fn every_key_at_once() {
                     },
                 ],
                 routes: [
+                    Route {
+                        label: "/stock/*",
+                        path: Under(
+                            "/stock",
+                        ),
+                        methods: [],
+                        upstream: 2,
+                        bulkhead: None,
+                        exempt: false,
+                    },
                     Route {
                         label: "GET,POST /checkout/*",
                         path: Under(
@@ -258,8 +295,7 @@ fn every_key_at_once() {
 /// The example of the design, less what is not built yet.
 #[test]
 fn the_design_example_without_what_is_not_built() {
-    let text = crate::refused::DESIGN.replace("\"ebb\"", "\"aimd\"");
-    let text: Vec<&str> = text
+    let text: Vec<&str> = crate::refused::DESIGN
         .lines()
         .filter(|line| {
             ![
@@ -427,11 +463,11 @@ fn a_queue_of_zero_needs_no_wait() {
 /// Left out, the start follows the range.
 #[test]
 fn the_initial_limit_is_clamped() {
-    for (range, initial) in [("max = 10", 10), ("min = 50", 50), ("", 20)] {
+    for (range, initial) in [("max = 10", 10), ("min = 50", 50), ("", 24)] {
         let text = format!("{UPSTREAM}[upstream.concurrency]\n{range}\n");
         let policy = Policy::parse(&text, "policy.toml").unwrap().policy;
-        let tidegate_engine::LimitPolicy::Aimd(aimd) = &policy.upstreams[0].limit else { panic!("adaptive") };
-        assert_eq!(aimd.initial.get(), initial, "{range}");
+        let tidegate_engine::LimitPolicy::Ebb(ebb) = &policy.upstreams[0].limit else { panic!("adaptive") };
+        assert_eq!(ebb.initial.get(), initial, "{range}");
     }
 }
 

@@ -151,30 +151,30 @@ fn upstreams() {
 #[test]
 fn limits() {
     warn(
-        &format!("{UPSTREAM}[upstream.concurrency]\ntolerance = 3.0\n"),
+        &format!("{UPSTREAM}[upstream.concurrency]\nalgorithm = \"aimd\"\ntolerance = 3.0\n"),
         expect![[r#"
-        warning[TG010]: `tolerance`: it has no effect without `baseline`
-         --> policy.toml:5:13
-          |
-        5 | tolerance = 3.0
-          |             ^^^
-          |
-          = help: give `baseline`, the time of an answer when the upstream is not busy, or remove `tolerance`
-    "#]],
+            warning[TG010]: `tolerance`: it has no effect without `baseline`
+             --> policy.toml:6:13
+              |
+            6 | tolerance = 3.0
+              |             ^^^
+              |
+              = help: give `baseline`, the time of an answer when the upstream is not busy, or remove `tolerance`
+        "#]],
     );
     warn(
-        &format!("{UPSTREAM}[upstream.concurrency]\nbaseline = \"1s\"\n"),
+        &format!("{UPSTREAM}[upstream.concurrency]\nalgorithm = \"aimd\"\nbaseline = \"1s\"\n"),
         expect![[r#"
-        warning[TG011]: `baseline`: times `tolerance` it is 2s, and `timeout` is 2s: no answer in time is ever slow
-         --> policy.toml:5:12
-          |
-        5 | baseline = "1s"
-          |            ^^^^
-          |
-          = help: lower `baseline` or `tolerance`, or raise `timeout`
-    "#]],
+            warning[TG011]: `baseline`: times `tolerance` it is 2s, and `timeout` is 2s: no answer in time is ever slow
+             --> policy.toml:6:12
+              |
+            6 | baseline = "1s"
+              |            ^^^^
+              |
+              = help: lower `baseline` or `tolerance`, or raise `timeout`
+        "#]],
     );
-    warn(&format!("{UPSTREAM}[upstream.concurrency]\nbaseline = \"999ms\"\n"), expect![[""]]);
+    warn(&format!("{UPSTREAM}[upstream.concurrency]\nalgorithm = \"aimd\"\nbaseline = \"999ms\"\n"), expect![[""]]);
 }
 
 #[test]

@@ -53,9 +53,9 @@ fn what_is_designed_and_not_built() {
             "[[priority]]\nname = \"critical\"",
             "[[route]]\npath = \"/*\"\npriority = \"critical\"\ntenant = \"client-ip\"",
             "[[rate_limit]]\nname = \"x\"\nkey = \"tenant\"\nrate = \"1/s\"",
-            "[upstream.concurrency]\nalgorithm = \"vegas\"",
-            "[upstream.concurrency]\nalgorithm = \"gradient2\"",
             "[upstream.concurrency]\nalgorithm = \"codel\"",
+            "[upstream.concurrency]\nbaseline = \"5ms\"\nwindow = 3",
+            "[upstream.concurrency]\nalgorithm = \"vegas\"\ndeadline = \"1s\"",
         ],
         expect![[r#"
             [[priority]] / name = "critical"
@@ -69,15 +69,17 @@ fn what_is_designed_and_not_built() {
             [[rate_limit]] / name = "x" / key = "tenant" / rate = "1/s"
                 `key`: a limit for each tenant is not supported by this version of tidegate
                     use "header:NAME" with the tenant's header
-            [upstream.concurrency] / algorithm = "vegas"
-                `algorithm`: "vegas" is not supported by this version of tidegate
-                    write "aimd", or leave the key out
-            [upstream.concurrency] / algorithm = "gradient2"
-                `algorithm`: "gradient2" is not supported by this version of tidegate
-                    write "aimd", or leave the key out
             [upstream.concurrency] / algorithm = "codel"
                 `algorithm`: `codel` is none of the words that it can be
-                    write "aimd"
+                    write "ebb" or "aimd" or "gradient2" or "vegas"
+            [upstream.concurrency] / baseline = "5ms" / window = 3
+                `baseline`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
+                `window`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
+            [upstream.concurrency] / algorithm = "vegas" / deadline = "1s"
+                `deadline`: this belongs to the algorithm "ebb", and "vegas" does not look at it
+                    remove it, or write algorithm = "ebb"
         "#]],
     );
 }

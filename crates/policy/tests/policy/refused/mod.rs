@@ -17,39 +17,31 @@ fn the_design_example_names_what_is_not_built() {
     refuse(
         DESIGN,
         expect![[r#"
-        error: `algorithm`: "ebb" is not supported by this version of tidegate
-          --> policy.toml:19:13
-           |
-        19 | algorithm = "ebb"                    # the default; to compare with: aimd, gradient2, vegas
-           |             ^^^^^
-           |
-           = help: write "aimd", or leave the key out
+            error: `priority` is not supported by this version of tidegate
+              --> policy.toml:27:3
+               |
+            27 | [[priority]]                         # most important first; without any: critical, default, background
+               |   ^^^^^^^^
+               |
+               = help: remove it; it would not be in force
 
-        error: `priority` is not supported by this version of tidegate
-          --> policy.toml:27:3
-           |
-        27 | [[priority]]                         # most important first; without any: critical, default, background
-           |   ^^^^^^^^
-           |
-           = help: remove it; it would not be in force
+            error: `priority` is not supported by this version of tidegate
+              --> policy.toml:39:1
+               |
+            39 | priority = "critical"                # a name, or "header:NAME" whose value is a name; unknown or missing: the class "default", else...
+               | ^^^^^^^^
+               |
+               = help: remove it; it would not be in force
 
-        error: `priority` is not supported by this version of tidegate
-          --> policy.toml:39:1
-           |
-        39 | priority = "critical"                # a name, or "header:NAME" whose value is a name; unknown or missing: the class "default", else...
-           | ^^^^^^^^
-           |
-           = help: remove it; it would not be in force
+            error: `tenant` is not supported by this version of tidegate
+              --> policy.toml:40:1
+               |
+            40 | tenant   = "header:x-tenant"         # whom to be fair between (also client-ip)
+               | ^^^^^^
+               |
+               = help: remove it; it would not be in force
 
-        error: `tenant` is not supported by this version of tidegate
-          --> policy.toml:40:1
-           |
-        40 | tenant   = "header:x-tenant"         # whom to be fair between (also client-ip)
-           | ^^^^^^
-           |
-           = help: remove it; it would not be in force
-
-    "#]],
+        "#]],
     );
 }
 

@@ -146,20 +146,36 @@ fn numbers_that_are_none() {
         expect![[r#"
             [upstream.concurrency] / tolerance = nan
                 `tolerance`: the number must be more than 1.0, at most 100.0
+                `tolerance`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / tolerance = inf
                 `tolerance`: the number must be more than 1.0, at most 100.0
+                `tolerance`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / tolerance = -inf
                 `tolerance`: the number must be more than 1.0, at most 100.0
+                `tolerance`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / tolerance = 1e400
                 `tolerance`: the number must be more than 1.0, at most 100.0
+                `tolerance`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / tolerance = -2.0
                 `tolerance`: the number must be more than 1.0, at most 100.0
+                `tolerance`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / tolerance = 1.0
                 `tolerance`: the number must be more than 1.0, at most 100.0
+                `tolerance`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / tolerance = 100.1
                 `tolerance`: the number must be more than 1.0, at most 100.0
+                `tolerance`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / tolerance = "2"
                 `tolerance`: a number is needed, this is a string
+                `tolerance`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / limit = nan
                 `limit`: "adaptive" or a whole number is needed, this is a float
             [upstream.concurrency] / limit = 1e400
@@ -232,12 +248,18 @@ fn zeros() {
             [upstream.concurrency] / baseline = "0s"
                 `baseline`: 0 is not allowed: every answer would be slow
                     it can be 1us to 1h
+                `baseline`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / window = 0
                 `window`: 0 is not allowed: the limit would rise without an answer
                     it can be 1 to 1_000_000
+                `window`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.concurrency] / cooldown = "0s"
                 `cooldown`: 0 is not allowed: one burst of slow answers would take the limit to its minimum
                     it can be 1ms to 1h
+                `cooldown`: this belongs to the algorithm "aimd", and "ebb" does not look at it
+                    remove it, or write algorithm = "aimd"
             [upstream.queue] / wait = "0ms"
                 `wait`: 0 is not allowed with a queue: nobody in it would ever be served
                     give the queue a capacity of 0 as well, and whatever finds no free slot is refused at once

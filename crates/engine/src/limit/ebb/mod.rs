@@ -1,0 +1,222 @@
+//! Ebb: a limit that finds out by itself how much an upstream can work on at once.
+//!
+//! By Little's law the knee of an upstream, where more in flight brings no more throughput, is its throughput when it is
+//! busy times its response time when it is not. No single state shows both. So as long as the limit binds, Ebb alternates:
+//!
+//! - a **high** phase, somewhat above the estimate, in which throughput is measured, and
+//! - a **low** phase, somewhat below it, in which the response time is.
+//!
+//! If nothing queues in the upstream, both response times are the same, and the estimate grows. If the low phase queues
+//! too, it falls. It keeps no latency from the past to compare with: a baseline that was measured once is wrong from the
+//! day on which the upstream becomes slower without being full.
+//!
+//! While the limit does not bind, nothing can be learned, and nothing is forgotten. Late answers, for clients that have
+//! given up, count as throughput; errors count as nothing. So neither a stall nor a crash moves the estimate.
+//!
+//! It counts and averages; it looks at no single request and draws no random number. The estimate itself is in
+//! [`estimate`]. How it was found, and what each part is worth, is told in `docs/ebb.md`.
+
+mod estimate;
+mod sums;
+
+use core::time::Duration;
+
+use estimate::Estimate;
+use sums::{Smoothed, Sums};
+
+use crate::decision::Outcome;
+use crate::limit::Sample;
+use crate::policy::{EbbPolicy, LIMIT_MAX};
+use crate::time::Timestamp;
+
+/// The low phase, as a share of the high one. Together with the 1.4 of the estimate it makes 0.91: below the knee, or
+/// the estimate could not fall, and not far below it, since it costs throughput.
+const LOW: f64 = 0.65;
+/// A phase needs so many outcomes: an average of fewer says little.
+const OUTCOMES: f64 = 30.0;
+/// A phase needs so many response times, or what is in flight is still that of the phase before.
+const RESPONSE_TIMES: f64 = 2.0;
+/// When the last pair has agreed with the estimate, the high phase lasts so many times as long as the low one.
+const DWELL: f64 = 10.0;
+/// The limit binds if it did so for this share of a phase.
+const BOUND: f64 = 0.3;
+/// So many high phases are short after the limit has begun to bind: then the estimate is least certain.
+const SHORT_AT_FIRST: u32 = 2;
+/// How long at most a phase that does not bind goes on: so many response times, at least a second.
+const IDLE_RESPONSE_TIMES: f64 = 20.0;
+/// How long at most the low phase waits for what is in flight to come down: so many response times, at least two seconds.
+const SETTLE_RESPONSE_TIMES: f64 = 8.0;
+
+#[derive(Debug)]
+pub(crate) struct Ebb {
+    policy: EbbPolicy,
+    estimate: Estimate,
+    /// The limit in force.
+    current: u32,
+    phase: Phase,
+    entered: Timestamp,
+    /// What is in flight belongs to this phase.
+    settled: bool,
+    sums: Sums,
+    /// The high phase before the low one that is under way.
+    high: Sums,
+    /// How long the last low phase took, in seconds.
+    low_took: f64,
+    /// So many high phases are to be short.
+    short: u32,
+    response: Smoothed,
+    /// After how long clients give up.
+    patience: Smoothed,
+    seen: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The limit does not bind.
+    Free,
+    High,
+    Low,
+}
+
+impl Ebb {
+    pub(crate) fn new(policy: EbbPolicy) -> Self {
+        let mut ebb = Self {
+            estimate: Estimate::new(&policy),
+            policy,
+            current: 0,
+            phase: Phase::Free,
+            entered: Timestamp::ZERO,
+            settled: true,
+            sums: Sums::default(),
+            high: Sums::default(),
+            low_took: 0.0,
+            short: SHORT_AT_FIRST,
+            response: Smoothed::default(),
+            patience: Smoothed::default(),
+            seen: Timestamp::ZERO,
+        };
+        ebb.current = ebb.highest();
+        ebb
+    }
+
+    pub(crate) const fn current(&self) -> u32 {
+        self.current
+    }
+
+    pub(crate) fn reconfigure(&mut self, policy: EbbPolicy) {
+        self.estimate.reconfigure(&policy);
+        self.policy = policy;
+        self.current = self.current.min(self.policy.max.get().min(LIMIT_MAX));
+    }
+
+    /// How things stood since this was called last. Has to be called before they change.
+    pub(crate) fn observe(&mut self, now: Timestamp, in_flight: u32, waiting: bool) {
+        let took = seconds(now.since(self.seen));
+        if took > 0.0 {
+            self.sums.stood(took, in_flight, waiting || in_flight >= self.current);
+            self.seen = now;
+        }
+        if self.phase == Phase::Low && !self.settled && in_flight <= self.current {
+            self.settle();
+        }
+        self.step(now);
+    }
+
+    pub(crate) fn on_sample(&mut self, now: Timestamp, sample: Sample) {
+        let latency = seconds(sample.latency);
+        // Where closing the connection stops the work, a timeout is an end like any other, but for the time it took.
+        let overdue = sample.outcome == Outcome::Overload && sample.latency >= self.policy.deadline;
+        if sample.gave_up || overdue {
+            self.response.take(latency);
+            self.patience.take(latency);
+            self.sums.gave_up += 1.0;
+        } else if sample.outcome == Outcome::Success {
+            self.response.take(latency);
+            self.sums.responses += 1.0;
+        }
+        // An error may come from anywhere, and says nothing about how much fits in.
+        self.step(now);
+    }
+
+    /// An answer has come whose client had given up: the upstream has worked for it all the same.
+    pub(crate) fn on_late(&mut self, now: Timestamp) {
+        self.sums.responses += 1.0;
+        self.step(now);
+    }
+
+    fn step(&mut self, now: Timestamp) {
+        let age = seconds(now.since(self.entered));
+        if !self.settled {
+            let wait = match self.phase {
+                Phase::Low => (SETTLE_RESPONSE_TIMES * self.response.value()).max(2.0),
+                _ => self.response.value(),
+            };
+            if age >= wait {
+                self.settle();
+            }
+            return;
+        }
+        match self.phase {
+            Phase::Free if age >= (RESPONSE_TIMES * self.response.value()).max(0.02) => {
+                if self.sums.bound_share() > BOUND {
+                    self.short = SHORT_AT_FIRST;
+                    self.enter(now, Phase::High);
+                } else {
+                    self.enter(now, Phase::Free);
+                }
+            }
+            Phase::Free => {}
+            Phase::High | Phase::Low => self.step_pair(now, age),
+        }
+    }
+
+    fn step_pair(&mut self, now: Timestamp, age: f64) {
+        let sums = self.sums;
+        let enough = sums.seconds >= RESPONSE_TIMES * self.response.value() && sums.outcomes() >= OUTCOMES;
+        let binds = sums.bound_share() > BOUND;
+        if !binds && (enough || sums.seconds > (IDLE_RESPONSE_TIMES * self.response.value()).max(1.0)) {
+            return self.enter(now, Phase::Free);
+        }
+        if !enough {
+            return;
+        }
+        if self.phase == Phase::High {
+            if self.short > 0 || sums.seconds >= DWELL * self.low_took {
+                self.high = sums;
+                self.enter(now, Phase::Low);
+            }
+            return;
+        }
+        self.low_took = age;
+        let deadline = seconds(self.policy.deadline);
+        let agreed = self.estimate.learn(&self.high, &sums, deadline, self.patience.value());
+        self.short = if agreed { self.short.saturating_sub(1) } else { self.short.max(1) };
+        self.enter(now, Phase::High);
+    }
+
+    fn enter(&mut self, now: Timestamp, phase: Phase) {
+        let high = self.highest();
+        self.current = match phase {
+            Phase::Low => (libm::round(f64::from(high) * LOW) as u32).max(1),
+            Phase::Free | Phase::High => high,
+        };
+        self.phase = phase;
+        self.entered = now;
+        self.settled = phase == Phase::Free;
+        self.sums = Sums::default();
+    }
+
+    fn settle(&mut self) {
+        self.settled = true;
+        self.sums = Sums::default();
+    }
+
+    /// The limit of the high phase: at least two, since with one nothing can be compared.
+    fn highest(&self) -> u32 {
+        (libm::ceil(self.estimate.value()) as u32).max(2).min(self.policy.max.get().min(LIMIT_MAX))
+    }
+}
+
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}

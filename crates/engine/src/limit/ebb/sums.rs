@@ -1,0 +1,75 @@
+//! What a phase has seen, summed up: nothing is kept of a single request.
+
+/// Sums since the phase settled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) seconds: f64,
+    /// In flight, integrated over time.
+    in_flight_seconds: f64,
+    /// How long the limit was what held requests back.
+    bound_seconds: f64,
+    /// Answers, late ones included.
+    pub(super) responses: f64,
+    /// Requests whose client did not wait for the answer.
+    pub(super) gave_up: f64,
+}
+
+impl Sums {
+    /// So it stood for so long.
+    pub(super) fn stood(&mut self, seconds: f64, in_flight: u32, bound: bool) {
+        self.seconds += seconds;
+        self.in_flight_seconds += seconds * f64::from(in_flight);
+        if bound {
+            self.bound_seconds += seconds;
+        }
+    }
+
+    pub(super) fn outcomes(&self) -> f64 {
+        self.responses + self.gave_up
+    }
+
+    pub(super) fn bound_share(&self) -> f64 {
+        self.bound_seconds / self.seconds.max(1e-9)
+    }
+
+    /// Answers a second.
+    pub(super) fn throughput(&self) -> f64 {
+        self.responses / self.seconds.max(1e-9)
+    }
+
+    /// The mean response time in seconds, by Little's law: no time needs to be kept for it.
+    pub(super) fn response_time(&self) -> f64 {
+        self.in_flight_seconds / self.responses.max(1.0)
+    }
+
+    /// The mean number in flight.
+    pub(super) fn in_flight(&self) -> f64 {
+        self.in_flight_seconds / self.seconds.max(1e-9)
+    }
+
+    pub(super) fn gave_up_share(&self) -> f64 {
+        self.gave_up / self.outcomes().max(1.0)
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(seconds: f64, in_flight: f64, responses: f64, gave_up: f64) -> Self {
+        Self { seconds, in_flight_seconds: seconds * in_flight, bound_seconds: seconds, responses, gave_up }
+    }
+}
+
+/// A mean over the last few dozen, beginning with the first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Smoothed(f64);
+
+impl Smoothed {
+    const WEIGHT: f64 = 0.03;
+
+    pub(super) fn take(&mut self, sample: f64) {
+        self.0 = if self.0 == 0.0 { sample } else { self.0 + Self::WEIGHT * (sample - self.0) };
+    }
+
+    /// Zero as long as there was nothing.
+    pub(super) fn value(self) -> f64 {
+        self.0
+    }
+}
