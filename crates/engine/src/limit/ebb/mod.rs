@@ -126,11 +126,14 @@ impl Ebb {
         let latency = seconds(sample.latency);
         // Where closing the connection stops the work, a timeout is an end like any other, but for the time it took.
         let overdue = sample.outcome == Outcome::Overload && sample.latency >= self.policy.deadline;
-        if sample.gave_up || overdue {
+        // Whoever leaves before an answer was to be expected says nothing about the upstream. Otherwise anybody could lower
+        // the limit by hanging up at once, or by stating a deadline that nothing can meet.
+        let hasty = latency < self.response.value();
+        if (sample.gave_up || overdue) && !hasty {
             self.response.take(latency);
             self.patience.take(latency);
             self.sums.gave_up += 1.0;
-        } else if sample.outcome == Outcome::Success {
+        } else if sample.outcome == Outcome::Success && !sample.gave_up {
             self.response.take(latency);
             self.sums.responses += 1.0;
         }
@@ -219,4 +222,66 @@ impl Ebb {
 
 fn seconds(duration: Duration) -> f64 {
     duration.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limit::tests::sample;
+    use core::num::NonZeroU32;
+
+    fn ebb() -> Ebb {
+        let number = |n| NonZeroU32::new(n).unwrap();
+        Ebb::new(EbbPolicy {
+            min: number(2),
+            max: number(1000),
+            initial: number(24),
+            deadline: Duration::from_millis(400),
+        })
+    }
+
+    /// An upstream with so many workers of 20 ms each, and always somebody waiting: what the limit is after so long.
+    fn driven(ebb: &mut Ebb, workers: u32, seconds: u64, hasty: bool) -> u32 {
+        for millis in 1..=seconds * 1000 {
+            let now = Timestamp::from_millis(millis);
+            let in_flight = ebb.current();
+            ebb.observe(now, in_flight, true);
+            // What is more than the workers waits for them.
+            let latency = 20 * u64::from(in_flight.div_ceil(workers));
+            let served = u64::from(in_flight.min(workers));
+            for _ in 0..(millis * served / 20 - (millis - 1) * served / 20) {
+                ebb.on_sample(now, sample(latency, Outcome::Success));
+            }
+            if hasty {
+                ebb.on_sample(now, Sample { gave_up: true, ..sample(1, Outcome::Ignore) });
+            }
+        }
+        ebb.current()
+    }
+
+    #[test]
+    fn finds_the_knee_from_either_side() {
+        for workers in [8, 50, 200] {
+            let limit = driven(&mut ebb(), workers, 120, false);
+            assert!((workers * 8 / 10..=workers * 2).contains(&limit), "{workers} workers, limit {limit}");
+        }
+    }
+
+    /// Not needed is not learned, and not forgotten.
+    #[test]
+    fn an_idle_limit_stays_where_it_is() {
+        let mut ebb = ebb();
+        for millis in 1..=100_000 {
+            let now = Timestamp::from_millis(millis);
+            ebb.observe(now, 3, false);
+            ebb.on_sample(now, sample(20, Outcome::Success));
+        }
+        assert_eq!(ebb.current(), 24);
+    }
+
+    /// Clients that hang up at once, a thousand a second, move nothing.
+    #[test]
+    fn hasty_clients_cannot_lower_it() {
+        assert_eq!(driven(&mut ebb(), 10, 60, true), driven(&mut ebb(), 10, 60, false));
+    }
 }
