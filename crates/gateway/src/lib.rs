@@ -31,6 +31,7 @@ mod path;
 mod route;
 
 mod client_addr;
+mod deadline;
 mod rate;
 
 mod head;

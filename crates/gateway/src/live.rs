@@ -8,6 +8,7 @@ use tidegate_engine::RouteId;
 use tidegate_policy::Policy;
 use tidegate_tower::Clock;
 
+use crate::deadline::Field;
 use crate::metrics::RouteStats;
 use crate::rate::Rule;
 use crate::upstream::Upstream;
@@ -18,6 +19,8 @@ pub(crate) struct Live {
     pub(crate) upstreams: Vec<Arc<Upstream>>,
     pub(crate) routes: Vec<LiveRoute>,
     pub(crate) rules: Vec<Rule>,
+    /// Where clients say how long they wait.
+    pub(crate) deadline_fields: Vec<Field>,
     /// What routes of earlier policies have counted, so that no counter of a metric ever goes back. Bounded by
     /// [`RETIRED_MAX`].
     pub(crate) retired: BTreeMap<String, Arc<RouteStats>>,
@@ -70,7 +73,9 @@ impl Live {
             Rule::new(rule, known, clock.now())
         };
         let rules = policy.rate_limits.iter().map(rule).collect();
-        Self { policy, upstreams, routes, rules, retired, next_route_id }
+        let deadline_fields =
+            policy.server.deadline_headers.iter().filter_map(|name| Field::named(name)).collect();
+        Self { policy, upstreams, routes, rules, deadline_fields, retired, next_route_id }
     }
 
     fn route_id(&self, label: &str) -> Option<RouteId> {

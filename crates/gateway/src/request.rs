@@ -1,8 +1,8 @@
 //! The life of one request. Start reading here.
 //!
 //! ```text
-//! prepare → route → rate limits → gate → upstream → body
-//!    400     404       429         503    502, 504
+//! prepare → route → deadline → rate limits → gate → upstream → body
+//!    400     404                   429      503, 504  502, 504
 //! ```
 //!
 //! Every path out of here is a response. A client that leaves ends all of it, wherever it is: the future that does
@@ -16,13 +16,14 @@ use std::sync::Arc;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, StatusCode, Version, request};
 use hyper::body::{Body as _, Incoming};
-use tidegate_engine::{Arrival, Reason};
+use tidegate_engine::{Arrival, Reason, Timestamp};
 use tidegate_tower::Entry;
 
 use crate::answer::Refusal;
 use crate::body::Body;
 use crate::client_addr::client_address;
 use crate::connection::Client;
+use crate::deadline;
 use crate::gateway::Stage;
 use crate::head;
 use crate::live::Live;
@@ -76,7 +77,13 @@ async fn answer(
     route::prepare(head)?;
     let index = route::find(&live.policy.routes, &head.method, head.uri.path()).ok_or(Refusal::NotFound)?;
     record.routed(index);
-    let slot = slot(client, live, record, index, head).await?;
+    let deadline = deadline::of(
+        &live.deadline_fields,
+        &head.headers,
+        live.policy.routes[index].deadline,
+        record.began(),
+    );
+    let slot = slot(client, live, record, index, head, deadline).await?;
     let upgrade = Upgrade::asked_for(client, head)?;
 
     let protocol = upgrade.as_ref().map(Upgrade::protocol);
@@ -88,7 +95,10 @@ async fn answer(
         head.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
     let upstream = &live.upstreams[live.policy.routes[index].upstream];
-    let flight = Flight::new(client.worker.clone(), upstream.clone(), slot);
+    let flight = Flight::new(client.worker.clone(), upstream.clone(), slot, deadline);
+    if let Some(deadline) = deadline {
+        deadline::pass_on(&live.deadline_fields, &mut head.headers, deadline.since(flight.began()));
+    }
     record.dispatched(flight.began());
     let request = head::request(head, body);
     // Boxed, so that a request in the queue takes no more memory than waiting needs.
@@ -113,6 +123,7 @@ async fn slot(
     record: &mut Record,
     index: usize,
     head: &request::Parts,
+    deadline: Option<Timestamp>,
 ) -> Result<Slot, Refusal> {
     let policy = &live.policy.routes[index];
     let upstream = &live.upstreams[policy.upstream];
@@ -127,7 +138,8 @@ async fn slot(
         record.over_limit(over.rule);
         over.rejection
     })?;
-    match upstream.gate.enter(Arrival::new(route)) {
+    let arrival = Arrival::new(route);
+    match upstream.gate.enter(deadline.map_or(arrival, |deadline| arrival.with_deadline(deadline))) {
         Entry::Admitted(admitted) => Ok(Slot::Admitted(admitted)),
         Entry::Rejected(rejection) => Err(rejection.into()),
         // Whoever is closing takes no new places in line.

@@ -46,6 +46,8 @@ pub struct Server {
     pub max_header_bytes: u32,
     /// Peers whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Fields in which clients say how long they wait, in lower case.
+    pub deadline_headers: Vec<String>,
     /// The longest `Retry-After` ever sent.
     pub retry_after_max: Duration,
     /// Which requests are logged.
@@ -121,6 +123,8 @@ pub struct Route {
     pub upstream: usize,
     /// The bound on this route's own requests, if it has one.
     pub bulkhead: Option<Bulkhead>,
+    /// How long an answer is of use, whatever the client says.
+    pub deadline: Option<Duration>,
     /// Never limited, never sampled: health checks.
     pub exempt: bool,
 }

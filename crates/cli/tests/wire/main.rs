@@ -25,6 +25,7 @@ mod balance;
 mod bodies;
 mod command;
 mod connections;
+mod deadlines;
 mod framing;
 mod limits;
 mod operations;

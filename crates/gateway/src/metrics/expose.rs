@@ -93,7 +93,7 @@ fn routes(page: &mut Page, shared: &Shared, live: &Live) {
     let total = |reason: Reason| {
         all.iter().map(|(_, stats)| stats.rejected[reason as usize].get()).sum::<u64>() as f64
     };
-    for (place, reason) in [("queue", Reason::Deadline), ("upstream", Reason::UpstreamTimeout)] {
+    for (place, reason) in [("client", Reason::Deadline), ("upstream", Reason::UpstreamTimeout)] {
         page.sample(names::DEADLINE.0, &[("where", place)], total(reason));
     }
 }

@@ -35,16 +35,17 @@ pub(crate) async fn send(
             return Err(Reason::UpstreamConnect.into());
         };
         let in_flight = endpoint.enter();
+        let (overdue, reason) = flight.overdue();
         let kept = if fresh { None } else { worker.pool.take(endpoint.id) };
         let connected = match kept {
             Some(kept) => Ok(kept),
-            None => open(worker, upstream, endpoint, flight.overdue()).await,
+            None => open(worker, upstream, endpoint, overdue).await,
         };
         let mut connection = match connected {
             Ok(connection) => connection,
             Err(ConnectError::Overdue) => {
                 flight.broken();
-                return Err(Reason::UpstreamTimeout.into());
+                return Err(reason.into());
             }
             Err(ConnectError::Unreachable) => {
                 tried.push(endpoint.clone());
@@ -97,17 +98,18 @@ enum Failed {
 async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody>, Failed> {
     let clock = worker.shared.clock;
     loop {
-        let overdue = clock.instant(flight.overdue());
+        let (overdue, _) = flight.overdue();
         let answer = tokio::select! {
             biased;
             answer = poll_fn(|cx| flight.poll_head(cx)) => answer,
-            () = sleep_until(overdue) => {
+            () = sleep_until(clock.instant(overdue)) => {
                 // More of the request may have come in the meantime.
-                if flight.overdue() > clock.now() {
+                let (overdue, reason) = flight.overdue();
+                if overdue > clock.now() {
                     continue;
                 }
-                flight.timed_out();
-                return Err(Failed::For(Reason::UpstreamTimeout.into()));
+                flight.timed_out(reason);
+                return Err(Failed::For(reason.into()));
             }
         };
         return match answer {

@@ -16,7 +16,7 @@ use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
-use tidegate_engine::{Outcome, Timestamp};
+use tidegate_engine::{Outcome, Reason, Timestamp};
 use tidegate_tower::{Admitted, Orphan};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -57,6 +57,8 @@ struct Inner {
     upstream: Arc<Upstream>,
     slot: Slot,
     began: Timestamp,
+    /// When the answer is of no use to the client any more.
+    deadline: Option<Timestamp>,
     wire: Option<Wire>,
 }
 
@@ -80,9 +82,14 @@ enum Rest {
 }
 
 impl Flight {
-    pub(crate) fn new(worker: Arc<Worker>, upstream: Arc<Upstream>, slot: Slot) -> Self {
+    pub(crate) fn new(
+        worker: Arc<Worker>,
+        upstream: Arc<Upstream>,
+        slot: Slot,
+        deadline: Option<Timestamp>,
+    ) -> Self {
         let began = worker.shared.clock.now();
-        Self { inner: Some(Inner { worker, upstream, slot, began, wire: None }) }
+        Self { inner: Some(Inner { worker, upstream, slot, began, deadline, wire: None }) }
     }
 
     /// The request is on its way.
@@ -119,9 +126,18 @@ impl Flight {
         self.upload().is_some_and(|upload| upload.is_broken())
     }
 
-    /// When the answer is overdue: the upstream's timeout after it had the whole request. A client that is slow to
-    /// send it may put that off, but not for longer than a body may stand still altogether.
-    pub(super) fn overdue(&self) -> Timestamp {
+    /// When the answer is overdue, and why: the client's deadline, or the upstream's timeout.
+    pub(super) fn overdue(&self) -> (Timestamp, Reason) {
+        let timeout = self.times_out();
+        match self.inner.as_ref().and_then(|inner| inner.deadline) {
+            Some(deadline) if deadline < timeout => (deadline, Reason::Deadline),
+            _ => (timeout, Reason::UpstreamTimeout),
+        }
+    }
+
+    /// The upstream's timeout after it had the whole request. A client that is slow to send it may put that off, but not
+    /// for longer than a body may stand still altogether.
+    fn times_out(&self) -> Timestamp {
         let Some(inner) = &self.inner else { return Timestamp::MAX };
         let timeout = inner.upstream.policy.timeout;
         let Some(upload) = self.upload() else { return inner.began.after(timeout) };
@@ -130,10 +146,12 @@ impl Flight {
         upload.last_frame().max(inner.began).after(timeout).min(latest)
     }
 
-    /// The upstream took too long: its work may go on without us.
-    pub(super) fn timed_out(mut self) {
+    /// The upstream took too long, for this reason: its work may go on without us.
+    pub(super) fn timed_out(mut self, reason: Reason) {
+        // How little time a client has says nothing about the upstream.
+        let outcome = if reason == Reason::Deadline { Outcome::Ignore } else { Outcome::Overload };
         if let Some(inner) = self.inner.take() {
-            inner.leave(Outcome::Overload);
+            inner.leave(outcome);
         }
     }
 
@@ -219,7 +237,7 @@ impl Inner {
 
     /// The client has been answered or has left; the work goes on, unless closing the connection stops it.
     fn leave(self, outcome: Outcome) {
-        let Self { worker, upstream, slot, began, wire: Some(wire) } = self else { return };
+        let Self { worker, upstream, slot, began, wire: Some(wire), .. } = self else { return };
         let admitted = match slot {
             Slot::Admitted(admitted) if upstream.policy.cancels_work => return admitted.complete(outcome),
             Slot::Admitted(admitted) => admitted,

@@ -100,6 +100,14 @@ pub(crate) static SERVER: Section = Section {
             "Peers whose `X-Forwarded-For` is believed.",
         ),
         Key::new(
+            "deadline_headers",
+            Kind::List { of: Form::Header, min: 0, max: 16 },
+            Means("`grpc-timeout` and `x-envoy-expected-rq-timeout-ms`"),
+            "Fields in which clients say how long they wait: `grpc-timeout` as gRPC has it, names that end in `-ms` in \
+             milliseconds, others in seconds. The earliest counts; what cannot be answered by then is refused, and the \
+             upstream is told what is left. `[]` looks at none.",
+        ),
+        Key::new(
             "retry_after_max",
             Kind::Duration { min: Duration::from_secs(1), max: HOUR },
             Default("\"60s\""),
@@ -329,6 +337,13 @@ pub(crate) static ROUTE: Section = Section {
             "What the excess gets: 503, as from a service that is busy, or 429, as for callers that are over their \
              share.",
         ),
+        Key::new(
+            "deadline",
+            Kind::Duration { min: Duration::from_millis(1), max: HOUR },
+            Means("what the client says, and the upstream's `timeout`"),
+            "How long an answer is of use to clients of this route, from the moment that the request was read.",
+        )
+        .zero("no request of the route could be answered in time"),
         Key::new(
             "exempt",
             Kind::Switch,

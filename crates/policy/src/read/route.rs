@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Places;
-use super::section::{Found, Section, integer, nonzero, one_of, switch, text};
+use super::section::{Found, Section, duration, integer, nonzero, one_of, switch, text};
 use super::upstream::Names;
 use crate::keys::ROUTE;
 use crate::model::{Bulkhead, PathPattern, Route};
@@ -55,7 +55,15 @@ fn everything(upstreams: &Names<'_>, report: &mut Report) -> Option<Vec<Route>> 
     }
     let path = PathPattern::Under(String::new());
     let label = label(&path, &[]);
-    Some(vec![Route { label, path, methods: Vec::new(), upstream: 0, bulkhead: None, exempt: false }])
+    Some(vec![Route {
+        label,
+        path,
+        methods: Vec::new(),
+        upstream: 0,
+        bulkhead: None,
+        deadline: None,
+        exempt: false,
+    }])
 }
 
 fn one(
@@ -72,6 +80,7 @@ fn one(
     let upstream = read_upstream(&mut section, upstreams);
     let concurrency = section.optional("concurrency", integer).map(nonzero);
     let concurrency_status = section.optional("concurrency_status", one_of);
+    let deadline = section.optional("deadline", duration);
     let exempt = section.value("exempt", switch);
     if exempt && concurrency.is_some() {
         section.contradiction(
@@ -90,7 +99,8 @@ fn one(
     section.close();
     let path = path?;
     let bulkhead = concurrency.map(|max| Bulkhead { max, is_quota: concurrency_status == Some(429) });
-    Some(Route { label: label(&path, &methods), path, methods, upstream: upstream?, bulkhead, exempt })
+    let label = label(&path, &methods);
+    Some(Route { label, path, methods, upstream: upstream?, bulkhead, deadline, exempt })
 }
 
 fn read_upstream(section: &mut Section<'_, '_>, upstreams: &Names<'_>) -> Option<usize> {

@@ -21,6 +21,7 @@ pub(crate) fn read(found: Option<Found<'_>>, report: &mut Report, places: &mut P
         body_timeout: section.duration("body_timeout"),
         max_header_bytes: section.value("max_header_bytes", integer),
         trusted_proxies: section.list("trusted_proxies", values::network),
+        deadline_headers: deadline_headers(&mut section),
         retry_after_max: section.duration("retry_after_max"),
         // In the order of the words in the key table.
         access_log: match section.value("access_log", choice) {
@@ -39,4 +40,11 @@ pub(crate) fn read(found: Option<Found<'_>>, report: &mut Report, places: &mut P
     }
     section.close();
     server
+}
+
+/// Where nothing is said, those that clients set by themselves.
+fn deadline_headers(section: &mut Section<'_, '_>) -> Vec<String> {
+    let given = section.has("deadline_headers");
+    let names = section.list("deadline_headers", values::header);
+    if given { names } else { ["grpc-timeout", "x-envoy-expected-rq-timeout-ms"].map(str::to_owned).into() }
 }

@@ -123,6 +123,17 @@ pub(crate) fn rate_key(text: &str) -> Result<RateKey, Wrong> {
     }
 }
 
+/// The name of a field, in lower case.
+pub(crate) fn header(text: &str) -> Result<String, Wrong> {
+    if is_token(text) && text.len() <= 256 {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err(Wrong::new(
+        format!("`{}` is not the name of a field", show(text)),
+        "write it like \"x-request-timeout-ms\"",
+    ))
+}
+
 /// A token of RFC 9110: the names of methods and headers.
 fn is_token(text: &str) -> bool {
     !text.is_empty()

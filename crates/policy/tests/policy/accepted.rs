@@ -24,6 +24,10 @@ fn the_shortest_policy_has_every_default() {
                     body_timeout: 60s,
                     max_header_bytes: 65536,
                     trusted_proxies: [],
+                    deadline_headers: [
+                        "grpc-timeout",
+                        "x-envoy-expected-rq-timeout-ms",
+                    ],
                     retry_after_max: 60s,
                     access_log: Refused,
                     access_log_file: None,
@@ -68,6 +72,7 @@ fn the_shortest_policy_has_every_default() {
                         methods: [],
                         upstream: 0,
                         bulkhead: None,
+                        deadline: None,
                         exempt: false,
                     },
                 ],
@@ -98,6 +103,10 @@ fn every_key_at_once() {
                     trusted_proxies: [
                         10.0.0.0/8,
                         fd00::1/128,
+                    ],
+                    deadline_headers: [
+                        "grpc-timeout",
+                        "request-timeout",
                     ],
                     retry_after_max: 120s,
                     access_log: All,
@@ -216,6 +225,7 @@ fn every_key_at_once() {
                         methods: [],
                         upstream: 2,
                         bulkhead: None,
+                        deadline: None,
                         exempt: false,
                     },
                     Route {
@@ -234,6 +244,9 @@ fn every_key_at_once() {
                                 is_quota: true,
                             },
                         ),
+                        deadline: Some(
+                            800ms,
+                        ),
                         exempt: false,
                     },
                     Route {
@@ -244,6 +257,7 @@ fn every_key_at_once() {
                         methods: [],
                         upstream: 0,
                         bulkhead: None,
+                        deadline: None,
                         exempt: true,
                     },
                     Route {
@@ -254,6 +268,7 @@ fn every_key_at_once() {
                         methods: [],
                         upstream: 1,
                         bulkhead: None,
+                        deadline: None,
                         exempt: false,
                     },
                 ],
@@ -333,6 +348,7 @@ fn the_design_example_without_what_is_not_built() {
                                 is_quota: false,
                             },
                         ),
+                        deadline: None,
                         exempt: false,
                     },
                     Route {
@@ -343,6 +359,7 @@ fn the_design_example_without_what_is_not_built() {
                         methods: [],
                         upstream: 0,
                         bulkhead: None,
+                        deadline: None,
                         exempt: true,
                     },
                     Route {
@@ -353,6 +370,7 @@ fn the_design_example_without_what_is_not_built() {
                         methods: [],
                         upstream: 0,
                         bulkhead: None,
+                        deadline: None,
                         exempt: false,
                     },
                 ],

@@ -174,7 +174,10 @@ fn limits() {
               = help: lower `baseline` or `tolerance`, or raise `timeout`
         "#]],
     );
-    warn(&format!("{UPSTREAM}[upstream.concurrency]\nalgorithm = \"aimd\"\nbaseline = \"999ms\"\n"), expect![[""]]);
+    warn(
+        &format!("{UPSTREAM}[upstream.concurrency]\nalgorithm = \"aimd\"\nbaseline = \"999ms\"\n"),
+        expect![[""]],
+    );
 }
 
 #[test]
