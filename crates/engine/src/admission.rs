@@ -14,6 +14,7 @@ use crate::limit::{Limit, Sample};
 use crate::policy::{AdmissionPolicy, Capacity, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy};
 use crate::queue::{Queue, WaitEnd, Waiting};
 use crate::snapshot::{Counts, Snapshot};
+use crate::standing::Standing;
 use crate::time::Timestamp;
 
 /// Decides who may occupy one protected capacity, who waits for it, and who is refused.
@@ -53,6 +54,7 @@ pub struct Admission {
     bulkheads: Bulkheads,
     forecast: Forecast,
     comeback: Comeback,
+    standing: Standing,
     events: VecDeque<Event>,
     counts: Counts,
 }
@@ -69,6 +71,7 @@ impl Admission {
             bulkheads: Bulkheads::new(&policy.bulkheads),
             forecast: Forecast::default(),
             comeback: Comeback::default(),
+            standing: Standing::default(),
             events: VecDeque::new(),
             counts: Counts::default(),
         }
@@ -192,6 +195,7 @@ impl Admission {
     fn advance(&mut self, now: Timestamp) -> Timestamp {
         self.now = self.now.max(now);
         self.limit.observe(self.now, self.flight.len(), !self.queue.is_empty());
+        self.standing.observe(self.now, !self.queue.is_empty());
         while let Some((key, waiting)) = self.queue.pop_ended(self.now) {
             self.bulkheads.leave(waiting.held);
             let reason = match waiting.end {
@@ -222,7 +226,7 @@ impl Admission {
             return Some(self.rejection(now, Reason::QueueFull));
         }
         let wait = self.forecast_wait(now);
-        if wait > self.queue_policy.wait {
+        if wait > self.budget(now, arrival.deadline) {
             return Some(self.rejection(now, Reason::WaitTooLong));
         }
         if self.last_useful_start(arrival).is_some_and(|start| now.after(wait) >= start) {
@@ -296,6 +300,19 @@ impl Admission {
         self.forecast.wait(now, self.queue.len(), slots)
     }
 
+    /// How long somebody who arrives now may wait. Where there is a queue all the time it is shorter: a tenth of the time
+    /// that the client has, or what the policy says if that is less; but four requests may always wait, or slots would
+    /// stand empty between one and the next.
+    fn budget(&self, now: Timestamp, deadline: Option<Timestamp>) -> Duration {
+        let QueuePolicy { wait, capacity, standing_wait } = self.queue_policy;
+        if capacity != Capacity::Derived || !self.standing.is_standing() {
+            return wait;
+        }
+        let share = deadline.map_or(standing_wait, |deadline| standing_wait.min(deadline.since(now) / 10));
+        let gap = self.forecast.service().unwrap_or_default() / self.limit.current().max(1);
+        share.max(gap * 4).min(wait)
+    }
+
     /// The last moment at which starting on this request is of use to its client.
     fn last_useful_start(&self, arrival: Arrival) -> Option<Timestamp> {
         let service = self.forecast.service().unwrap_or(Duration::ZERO);
@@ -314,10 +331,8 @@ impl Admission {
     }
 
     fn capacity_shown(&self) -> u32 {
-        match (
-            self.queue_policy.capacity,
-            self.forecast.capacity(self.limit.current(), self.queue_policy.wait),
-        ) {
+        let budget = self.budget(self.now, None);
+        match (self.queue_policy.capacity, self.forecast.capacity(self.limit.current(), budget)) {
             (Capacity::Derived, Some(places)) => places.min(QUEUE_CAPACITY_DERIVED_MAX.into()) as u32,
             _ => self.capacity(),
         }

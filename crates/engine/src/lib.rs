@@ -20,7 +20,7 @@
 //! // One slot, one place in the queue, half a second of patience.
 //! let mut admission = Admission::new(AdmissionPolicy {
 //!     limit: LimitPolicy::Fixed(NonZeroU32::MIN),
-//!     queue: QueuePolicy { wait: Duration::from_millis(500), capacity: Capacity::Fixed(1) },
+//!     queue: QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(1)),
 //!     bulkheads: vec![],
 //! });
 //! let at = Timestamp::from_millis;
@@ -73,3 +73,4 @@ mod forecast;
 mod limit;
 mod linked;
 mod queue;
+mod standing;

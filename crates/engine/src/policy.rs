@@ -102,6 +102,17 @@ pub struct QueuePolicy {
     pub wait: Duration,
     /// How many may wait.
     pub capacity: Capacity,
+    /// The budget while there is a queue all the time: whoever would wait longer than this is refused on arrival, though
+    /// nobody who waits already is sent away. At least four requests may wait. `wait` to make no difference; a fixed
+    /// capacity makes none either, since then somebody has said how long the queue is to be.
+    pub standing_wait: Duration,
+}
+
+impl QueuePolicy {
+    /// A queue whose budget is the same whether or not it is there all the time.
+    pub const fn of(wait: Duration, capacity: Capacity) -> Self {
+        Self { wait, capacity, standing_wait: wait }
+    }
 }
 
 /// How many may wait.

@@ -61,7 +61,7 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, algorithm: u8) -> AdmissionPoli
             3 => LimitPolicy::Vegas(range),
             _ => LimitPolicy::Gradient2(range),
         },
-        queue: QueuePolicy { wait: Duration::from_millis(200), capacity: Capacity::Fixed(capacity.into()) },
+        queue: QueuePolicy::of(Duration::from_millis(200), Capacity::Fixed(capacity.into())),
         bulkheads: vec![(RouteId(1), number(bulkhead))],
     }
 }

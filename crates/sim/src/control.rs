@@ -138,7 +138,11 @@ fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
     let setup = Setup {
         admission: AdmissionPolicy {
             limit: LimitPolicy::Fixed(NonZeroU32::new(share).unwrap_or(NonZeroU32::MIN)),
-            queue: QueuePolicy { wait, capacity: Capacity::Derived },
+            queue: QueuePolicy {
+                wait,
+                capacity: Capacity::Derived,
+                standing_wait: (patience / 10).min(wait),
+            },
             bulkheads: Vec::new(),
         },
         timeout: patience,

@@ -22,7 +22,7 @@ fn quota() -> Quota {
 fn policy(limit: u32) -> AdmissionPolicy {
     AdmissionPolicy {
         limit: LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
-        queue: QueuePolicy { wait: Duration::from_millis(500), capacity: Capacity::Fixed(64) },
+        queue: QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(64)),
         bulkheads: vec![],
     }
 }

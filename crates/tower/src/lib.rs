@@ -10,7 +10,7 @@
 //! // Four at a time, eight may wait, nobody longer than half a second.
 //! let gate = Gate::new(AdmissionPolicy {
 //!     limit: LimitPolicy::Fixed(NonZeroU32::new(4).unwrap()),
-//!     queue: QueuePolicy { wait: Duration::from_millis(500), capacity: Capacity::Fixed(8) },
+//!     queue: QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(8)),
 //!     bulkheads: vec![],
 //! });
 //! match gate.admit(Arrival::new(RouteId(0))).await {

@@ -16,7 +16,7 @@ fn gate(limit: u32, capacity: u32, wait_ms: u64) -> Gate {
 fn policy(limit: u32, capacity: u32, wait_ms: u64) -> AdmissionPolicy {
     AdmissionPolicy {
         limit: LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
-        queue: QueuePolicy { wait: Duration::from_millis(wait_ms), capacity: Capacity::Fixed(capacity) },
+        queue: QueuePolicy::of(Duration::from_millis(wait_ms), Capacity::Fixed(capacity)),
         bulkheads: vec![],
     }
 }

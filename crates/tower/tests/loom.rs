@@ -14,7 +14,7 @@ use tidegate_tower::{Entry, Gate};
 fn policy(limit: u32) -> AdmissionPolicy {
     AdmissionPolicy {
         limit: LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
-        queue: QueuePolicy { wait: Duration::from_secs(3600), capacity: Capacity::Fixed(8) },
+        queue: QueuePolicy::of(Duration::from_secs(3600), Capacity::Fixed(8)),
         bulkheads: vec![],
     }
 }

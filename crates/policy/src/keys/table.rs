@@ -286,6 +286,12 @@ pub(crate) static QUEUE: Section = Section {
              `capacity = 0`.",
         ),
         Key::new(
+            "standing_wait",
+            Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(600) },
+            Means("a tenth of the upstream's `timeout`, at most `wait`"),
+            "The wait budget while there is a queue all the time, when waiting gains nothing. Not together with `capacity`.",
+        ),
+        Key::new(
             "capacity",
             Kind::Integer { min: 0, max: QUEUE_CAPACITY_MAX },
             Means(

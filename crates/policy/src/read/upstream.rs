@@ -1,8 +1,10 @@
 //! `[[upstream]]` with its queue.
 
+use std::time::Duration;
+
 use tidegate_engine::{Capacity, QueuePolicy};
 
-use super::section::{Found, Section, integer, switch, text};
+use super::section::{Found, Section, duration, integer, switch, text};
 use super::{Places, concurrency, unique};
 use crate::keys::{CONCURRENCY, QUEUE, UPSTREAM};
 use crate::model::Upstream;
@@ -70,7 +72,7 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
     section.close();
     Some(Upstream {
         limit: concurrency::read(index, concurrency, timeout, report, places),
-        queue: read_queue(index, queue, report, places),
+        queue: read_queue(index, queue, timeout, report, places),
         name: name?,
         endpoints,
         timeout,
@@ -85,6 +87,7 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
 fn read_queue(
     index: usize,
     found: Option<Found<'_>>,
+    timeout: Duration,
     report: &mut Report,
     places: &mut Places,
 ) -> QueuePolicy {
@@ -98,6 +101,14 @@ fn read_queue(
             "give the queue a capacity of 0 as well, and whatever finds no free slot is refused at once",
         );
     }
+    let standing_wait = section.optional("standing_wait", duration);
+    if standing_wait.is_some() && capacity != Capacity::Derived {
+        section.contradiction(
+            "standing_wait",
+            "`capacity` says how long the queue may be, and then this has no effect",
+            "remove one of the two",
+        );
+    }
     section.close();
-    QueuePolicy { wait, capacity }
+    QueuePolicy { wait, capacity, standing_wait: standing_wait.unwrap_or(timeout / 10).min(wait) }
 }

@@ -60,6 +60,7 @@ fn the_shortest_policy_has_every_default() {
                         queue: QueuePolicy {
                             wait: 500ms,
                             capacity: Derived,
+                            standing_wait: 200ms,
                         },
                     },
                 ],
@@ -158,6 +159,7 @@ fn every_key_at_once() {
                             capacity: Fixed(
                                 64,
                             ),
+                            standing_wait: 150ms,
                         },
                     },
                     Upstream {
@@ -180,8 +182,11 @@ fn every_key_at_once() {
                             4,
                         ),
                         queue: QueuePolicy {
-                            wait: 500ms,
-                            capacity: Derived,
+                            wait: 0ns,
+                            capacity: Fixed(
+                                0,
+                            ),
+                            standing_wait: 0ns,
                         },
                     },
                     Upstream {
@@ -209,10 +214,9 @@ fn every_key_at_once() {
                             },
                         ),
                         queue: QueuePolicy {
-                            wait: 0ns,
-                            capacity: Fixed(
-                                0,
-                            ),
+                            wait: 500ms,
+                            capacity: Derived,
+                            standing_wait: 50ms,
                         },
                     },
                 ],
@@ -468,13 +472,14 @@ fn a_queue_of_zero_needs_no_wait() {
         &text,
         |policy| policy.upstreams[0].queue,
         expect![[r#"
-        QueuePolicy {
-            wait: 0ns,
-            capacity: Fixed(
-                0,
-            ),
-        }
-    "#]],
+            QueuePolicy {
+                wait: 0ns,
+                capacity: Fixed(
+                    0,
+                ),
+                standing_wait: 0ns,
+            }
+        "#]],
     );
 }
 

@@ -54,6 +54,7 @@ fn what_is_designed_and_not_built() {
             "[[route]]\npath = \"/*\"\npriority = \"critical\"\ntenant = \"client-ip\"",
             "[[rate_limit]]\nname = \"x\"\nkey = \"tenant\"\nrate = \"1/s\"",
             "[upstream.concurrency]\nalgorithm = \"codel\"",
+            "[upstream.queue]\ncapacity = 4\nstanding_wait = \"50ms\"",
             "[upstream.concurrency]\nbaseline = \"5ms\"\nwindow = 3",
             "[upstream.concurrency]\nalgorithm = \"vegas\"\ndeadline = \"1s\"",
         ],
@@ -72,6 +73,9 @@ fn what_is_designed_and_not_built() {
             [upstream.concurrency] / algorithm = "codel"
                 `algorithm`: `codel` is none of the words that it can be
                     write "ebb" or "aimd" or "gradient2" or "vegas"
+            [upstream.queue] / capacity = 4 / standing_wait = "50ms"
+                `standing_wait`: `capacity` says how long the queue may be, and then this has no effect
+                    remove one of the two
             [upstream.concurrency] / baseline = "5ms" / window = 3
                 `baseline`: this belongs to the algorithm "aimd", and "ebb" does not look at it
                     remove it, or write algorithm = "aimd"
