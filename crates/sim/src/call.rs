@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use tidegate_engine::{Outcome, Permit, Reason, Rejection};
+use tidegate_engine::{Reason, Rejection};
 use tidegate_workload::Who;
 
 use crate::agenda::Rank;
-use crate::gate::{Entry, Heard};
+use crate::ending::Ending;
+use crate::gate::{Entry, Heard, Slot};
 use crate::table::Key;
 use crate::world::{Call, Caller, Event, State, World};
 
@@ -50,7 +51,7 @@ impl World<'_> {
             began,
             work,
             state: State::New,
-            permit: None,
+            slot: None,
         })
     }
 
@@ -62,7 +63,7 @@ impl World<'_> {
         let service = call.service;
         let gate = &mut self.gates[usize::from(service)][usize::from(number)];
         match gate.enter(now, key, usize::from(call.crowd), usize::from(call.kind)) {
-            Entry::Passed(permit) => self.start(key, permit),
+            Entry::Passed(slot) => self.start(key, slot),
             Entry::Waiting(ticket) => call.state = State::Queued(ticket),
             Entry::Refused(rejection) => self.finish(key, Answer::Refused(rejection)),
         }
@@ -82,7 +83,7 @@ impl World<'_> {
             let mut heard = std::mem::take(&mut gate.heard);
             for one in heard.drain(..) {
                 match one {
-                    Heard::Granted(call, permit) => self.start(call, Some(permit)),
+                    Heard::Granted(call, slot) => self.start(call, Some(slot)),
                     Heard::Refused(call, rejection) => self.finish(call, Answer::Refused(rejection)),
                 }
             }
@@ -94,15 +95,15 @@ impl World<'_> {
         }
     }
 
-    /// It has a slot, or needs none: the service gets it.
-    fn start(&mut self, key: Key, permit: Option<Permit>) {
+    /// It has a slot, or needs none: it goes to the service.
+    fn start(&mut self, key: Key, slot: Option<Slot>) {
         let now = self.now();
         let Some(call) = self.calls.get_mut(key) else {
-            debug_assert!(permit.is_none(), "a slot was granted to a call that has ended");
+            debug_assert!(slot.is_none(), "a slot was granted to a call that has ended");
             return;
         };
-        let waited = permit.is_some().then(|| now.since(call.began));
-        call.permit = permit;
+        let waited = slot.is_some().then(|| now.since(call.began));
+        call.slot = slot;
         let (service, gate, caller, who) = (call.service, call.gate, call.caller, call.who);
         let (crowd, kind, recorded) = (call.crowd, call.kind, call.work);
         let cost = self.scenario.clients[usize::from(crowd)].mix[usize::from(kind)].cost;
@@ -113,19 +114,49 @@ impl World<'_> {
                 self.meter.waited(who, waited);
             }
         }
-        let place = self.stations[usize::from(service)].accept(now, key, work);
-        self.plan_looks(service);
         let Some(call) = self.calls.get_mut(key) else { return };
-        let Some(place) = place else {
-            call.state = State::Refused;
-            // Not now: whoever comes next in line would be in here again, and so on.
-            self.agenda.plan(now, Rank::Work, Event::NoRoom(key));
-            return;
-        };
-        call.state = State::Working { place, next: 0, child: None };
+        call.state = State::Going(work);
+        let delay = self.delays[usize::from(service)];
+        if delay.is_zero() {
+            self.reach(key);
+        } else {
+            self.agenda.plan(now.after(delay), Rank::Work, Event::Reach(key));
+        }
         if let Some(gate) = gate {
             let timeout = self.gates[usize::from(service)][usize::from(gate)].setup.timeout;
             self.agenda.plan(now.after(timeout), Rank::Work, Event::Overdue(key));
+        }
+    }
+
+    /// The service gets it.
+    pub(crate) fn reach(&mut self, key: Key) {
+        let now = self.now();
+        let Some(&mut Call { state: State::Going(work), service, .. }) = self.calls.get_mut(key) else {
+            return;
+        };
+        let place = self.stations[usize::from(service)].accept(now, key, work);
+        self.plan_looks(service);
+        match (place, self.calls.get_mut(key)) {
+            (Some(place), Some(call)) => call.state = State::Working { place, next: 0, child: None },
+            // Never in here: whoever comes next in line would be in here again, and so on.
+            (None, _) => self.send_back(key, Answer::Broken),
+            (Some(_), None) => {}
+        }
+    }
+
+    /// Its answer goes back to whoever asked.
+    fn send_back(&mut self, key: Key, answer: Answer) {
+        let now = self.now();
+        let Some(call) = self.calls.get_mut(key) else { return };
+        call.state = State::Returning(answer);
+        let delay = self.delays[usize::from(call.service)];
+        self.agenda.plan(now.after(delay), Rank::Work, Event::Return(key));
+    }
+
+    /// Its answer is back.
+    pub(crate) fn back(&mut self, key: Key) {
+        if let Some(&mut Call { state: State::Returning(answer), .. }) = self.calls.get_mut(key) {
+            self.finish(key, answer);
         }
     }
 
@@ -138,7 +169,7 @@ impl World<'_> {
             let service = usize::from(call.service);
             let failing = self.failing[service];
             let fails = failing > 0.0 && self.working[service].uniform() < failing;
-            return self.finish(key, if fails { Answer::Failed } else { Answer::Success });
+            return self.worked_to_the_end(key, if fails { Answer::Failed } else { Answer::Success });
         };
         *next += 1;
         *child = None;
@@ -150,10 +181,19 @@ impl World<'_> {
         self.send(asked);
     }
 
-    pub(crate) fn no_room(&mut self, key: Key) {
-        if self.calls.get_mut(key).is_some_and(|call| matches!(call.state, State::Refused)) {
-            self.finish(key, Answer::Broken);
+    /// The service has nothing left to do for it.
+    fn worked_to_the_end(&mut self, key: Key, answer: Answer) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let service = call.service;
+        if self.delays[usize::from(service)].is_zero() {
+            return self.finish(key, answer);
         }
+        if let State::Working { place, .. } = call.state {
+            let now = self.now();
+            self.stations[usize::from(service)].release(now, place);
+            self.plan_looks(service);
+        }
+        self.send_back(key, answer);
     }
 
     /// A call has its answer: slot and worker are free, and whoever waits for it hears of it.
@@ -168,12 +208,12 @@ impl World<'_> {
         if caller == Caller::Nobody && answer == Answer::Success {
             self.meter.late(self.elapsed(), who);
         }
-        let outcome = match answer {
-            Answer::Success => Outcome::Success,
-            Answer::Broken => Outcome::Overload,
-            Answer::Refused(_) | Answer::Failed => Outcome::Ignore,
+        let ending = match answer {
+            Answer::Success => Ending::Answered,
+            Answer::Broken => Ending::Broken,
+            Answer::Refused(_) | Answer::Failed => Ending::Failed,
         };
-        self.give_back(call, outcome);
+        self.give_back(call, ending);
         match caller {
             Caller::Client(task) => self.answered(task, answer, took, longest),
             // A failure fails the call that asked; that it is one of overload is passed on.
@@ -185,7 +225,7 @@ impl World<'_> {
     }
 
     /// Frees what a call holds: its worker first, so that the next one finds it free.
-    fn give_back(&mut self, call: Call, outcome: Outcome) {
+    fn give_back(&mut self, call: Call, ending: Ending) {
         let now = self.now();
         let service = call.service;
         if let State::Working { place, child, .. } = call.state {
@@ -195,8 +235,8 @@ impl World<'_> {
             self.stations[usize::from(service)].release(now, place);
             self.plan_looks(service);
         }
-        if let (Some(gate), Some(permit)) = (call.gate, call.permit) {
-            self.gates[usize::from(service)][usize::from(gate)].complete(now, permit, outcome);
+        if let (Some(gate), Some(slot)) = (call.gate, call.slot) {
+            self.gates[usize::from(service)][usize::from(gate)].complete(now, slot, ending);
             self.settle(service, gate);
         }
     }
@@ -208,7 +248,7 @@ impl World<'_> {
         call.caller = Caller::Nobody;
         let service = call.service;
         if !matches!(call.state, State::Queued(_)) {
-            return self.abandon(key, Outcome::Ignore);
+            return self.abandon(key, Ending::Left);
         }
         let Some(Call { state: State::Queued(ticket), gate: Some(gate), .. }) = self.calls.remove(key) else {
             return;
@@ -225,7 +265,7 @@ impl World<'_> {
         if caller == Caller::Nobody {
             return;
         }
-        self.abandon(key, Outcome::Overload);
+        self.abandon(key, Ending::Overdue);
         let late = Rejection { reason: Reason::UpstreamTimeout, retry_after: Duration::ZERO };
         match caller {
             Caller::Client(task) => self.answered(task, Answer::Refused(late), took, Duration::ZERO),
@@ -235,28 +275,28 @@ impl World<'_> {
     }
 
     /// Nobody waits for a call any more that is in the service.
-    fn abandon(&mut self, key: Key, outcome: Outcome) {
+    fn abandon(&mut self, key: Key, ending: Ending) {
         let now = self.now();
         let Some(call) = self.calls.get_mut(key) else { return };
         let service = call.service;
         let stops = self.scenario.services[usize::from(service)].cancels_work;
         let Some(number) = call.gate else {
             if stops && let Some(call) = self.calls.remove(key) {
-                self.give_back(call, outcome);
+                self.give_back(call, ending);
             }
             return;
         };
         let gate = &mut self.gates[usize::from(service)][usize::from(number)];
         if gate.setup.cancels_work {
             // The connection is closed and the slot is free, whether or not that stops the work.
-            if let Some(permit) = call.permit.take() {
-                gate.complete(now, permit, outcome);
+            if let Some(slot) = call.slot.take() {
+                gate.complete(now, slot, ending);
             }
             if stops && let Some(call) = self.calls.remove(key) {
-                self.give_back(call, outcome);
+                self.give_back(call, ending);
             }
-        } else if let Some(permit) = &mut call.permit {
-            gate.abandon(now, permit, outcome);
+        } else if let Some(slot) = &mut call.slot {
+            gate.abandon(now, slot, ending);
             let most = gate.setup.orphan_max;
             self.agenda.plan(now.after(most), Rank::Work, Event::OrphanEnds(key));
         }
@@ -267,9 +307,9 @@ impl World<'_> {
     pub(crate) fn orphan_ends(&mut self, key: Key) {
         let now = self.now();
         let Some(call) = self.calls.get_mut(key) else { return };
-        let (service, gate, permit) = (call.service, call.gate, call.permit.take());
-        if let (Some(gate), Some(permit)) = (gate, permit) {
-            self.gates[usize::from(service)][usize::from(gate)].complete(now, permit, Outcome::Ignore);
+        let (service, gate, slot) = (call.service, call.gate, call.slot.take());
+        if let (Some(gate), Some(slot)) = (gate, slot) {
+            self.gates[usize::from(service)][usize::from(gate)].complete(now, slot, Ending::Left);
             self.settle(service, gate);
         }
     }

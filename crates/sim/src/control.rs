@@ -6,7 +6,7 @@ use std::time::Duration;
 use tidegate_engine::{AdmissionPolicy, Capacity, LimitPolicy, QueuePolicy, RouteId};
 use tidegate_policy::{Policy, RateKey, RateLimit};
 use tidegate_workload as workload;
-use tidegate_workload::{BEST_STATIC, Change, Kind, NO_CONTROL, NamedPolicy, Scenario, Service};
+use tidegate_workload::{BEST_STATIC, Change, Kind, NO_CONTROL, NamedPolicy, Product, Scenario, Service};
 
 /// What a scenario is played against.
 #[derive(Clone, Debug)]
@@ -15,15 +15,22 @@ pub enum Control {
     Nothing,
     /// A policy.
     Policy(Box<NamedPolicy>),
+    /// A model of the limiter of another product, in the place of a policy's own.
+    Model(Product, Box<NamedPolicy>),
     /// A fixed limit that somebody set who knows the capacity at every moment, and the queue that is best for it.
     BestStatic,
+    /// The same limit in the place of a policy's own, and the queue of that policy.
+    BestStaticBehind(Box<NamedPolicy>),
 }
 
 impl Control {
     /// All that a scenario compares: nothing, its policies, and the best static limit where it can be known.
     pub fn all(scenario: &Scenario) -> Vec<Self> {
         let mut controls = vec![Self::Nothing];
-        controls.extend(scenario.policies.iter().cloned().map(Box::new).map(Self::Policy));
+        controls.extend(scenario.policies.iter().map(|named| match named.model() {
+            Some(product) => Self::Model(product, Box::new(named.clone())),
+            None => Self::Policy(Box::new(named.clone())),
+        }));
         if scenario.services.iter().all(|service| best_limit(service).is_some()) {
             controls.push(Self::BestStatic);
         }
@@ -34,9 +41,22 @@ impl Control {
     pub fn name(&self) -> &str {
         match self {
             Self::Nothing => NO_CONTROL,
-            Self::Policy(named) => &named.name,
-            Self::BestStatic => BEST_STATIC,
+            Self::Policy(named) | Self::Model(_, named) => &named.name,
+            Self::BestStatic | Self::BestStaticBehind(_) => BEST_STATIC,
         }
+    }
+
+    /// The product whose limiter says the limit, if one does.
+    pub(crate) const fn product(&self) -> Option<Product> {
+        match self {
+            Self::Model(product, _) => Some(*product),
+            Self::Nothing | Self::Policy(_) | Self::BestStatic | Self::BestStaticBehind(_) => None,
+        }
+    }
+
+    /// Whether somebody sets the limit anew whenever another is best.
+    pub(crate) const fn knows_best(&self) -> bool {
+        matches!(self, Self::BestStatic | Self::BestStaticBehind(_))
     }
 }
 
@@ -66,8 +86,13 @@ pub(crate) struct Passage {
 pub(crate) fn setup(scenario: &Scenario, control: &Control, service: usize) -> Option<Setup> {
     match control {
         Control::Nothing => None,
-        Control::Policy(named) => of_policy(scenario, &named.policy, service),
+        Control::Policy(named) | Control::Model(_, named) => of_policy(scenario, &named.policy, service),
         Control::BestStatic => best_static(scenario, service),
+        Control::BestStaticBehind(named) => {
+            let mut setup = of_policy(scenario, &named.policy, service)?;
+            setup.admission.limit = best_share(scenario, service)?;
+            Some(setup)
+        }
     }
 }
 
@@ -133,11 +158,11 @@ fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
     let patience = scenario.clients.iter().filter_map(|clients| clients.timeout).min();
     let patience = patience.unwrap_or(Duration::from_secs(10));
     // Who waits longer than this has no time left to be served.
-    let wait = patience.saturating_sub(described.time.mean() * 3).max(patience / 10);
-    let share = best_limit(described)?.get().div_ceil(scenario.gateways);
+    let served = described.time.mean() * 3 + described.delay() * 2;
+    let wait = patience.saturating_sub(served).max(patience / 10);
     let setup = Setup {
         admission: AdmissionPolicy {
-            limit: LimitPolicy::Fixed(NonZeroU32::new(share).unwrap_or(NonZeroU32::MIN)),
+            limit: best_share(scenario, service)?,
             queue: QueuePolicy {
                 wait,
                 capacity: Capacity::Derived,
@@ -155,19 +180,31 @@ fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
     Some(setup)
 }
 
+/// What each gateway has of the limit that is best at first.
+fn best_share(scenario: &Scenario, service: usize) -> Option<LimitPolicy> {
+    // Only the service that clients ask has several gateways before it.
+    let gateways = if service == 0 { scenario.gateways } else { 1 };
+    let limit = best_limit(&scenario.services[service])?;
+    NonZeroU32::new(limit.get().div_ceil(gateways)).map(LimitPolicy::Fixed)
+}
+
 /// The limit that is best for a service at first, where that can be known.
 fn best_limit(service: &Service) -> Option<NonZeroU32> {
-    match service.capacity {
+    service.best().or_else(|| match service.capacity {
         workload::Capacity::Workers(workers) => NonZeroU32::new(workers),
         workload::Capacity::Shared { knee, .. } => NonZeroU32::new(knee as u32),
         workload::Capacity::Elastic { .. } => None,
-    }
+    })
 }
 
 /// The limit that is best after a change, if it is another.
 pub(crate) fn best_limit_after(change: Change, gateways: u32) -> Option<LimitPolicy> {
-    let Change::Workers(workers) = change else { return None };
-    NonZeroU32::new(workers.div_ceil(gateways)).map(LimitPolicy::Fixed)
+    let best = match change {
+        Change::Workers(workers) => workers,
+        Change::Best(limit) => limit.get(),
+        Change::Slowdown(_) | Change::Fails(_) | Change::Pause(_) | Change::Delay(_) => return None,
+    };
+    NonZeroU32::new(best.div_ceil(gateways)).map(LimitPolicy::Fixed)
 }
 
 /// FNV-1a: names of a scenario are not chosen by an enemy, and the same name must always be the same key.

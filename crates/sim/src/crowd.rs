@@ -30,7 +30,9 @@ enum Source<'a> {
 impl<'a> Crowd<'a> {
     pub(crate) fn new(clients: &'a Clients, seed: u64, index: usize) -> Self {
         let source = match &clients.arrivals {
-            Arrivals::Open { spacing, pieces } => Source::Open(OpenArrivals::new(*spacing, pieces)),
+            Arrivals::Open { spacing, together, pieces } => {
+                Source::Open(OpenArrivals::new(*spacing, *together, pieces))
+            }
             Arrivals::Bursts(list) => Source::Bursts { left: list },
             Arrivals::Closed { think, until, .. } => Source::Closed { think, until: *until },
             Arrivals::Recorded => Source::Recorded,
@@ -49,7 +51,7 @@ impl<'a> Crowd<'a> {
     /// When the next come who do not wait for anything, and how many.
     pub(crate) fn next(&mut self) -> Option<(Duration, u32)> {
         match &mut self.source {
-            Source::Open(arrivals) => arrivals.next(&mut self.arriving).map(|at| (at, 1)),
+            Source::Open(arrivals) => arrivals.next(&mut self.arriving),
             Source::Bursts { left } => {
                 let (next, rest) = left.split_first()?;
                 *left = rest;

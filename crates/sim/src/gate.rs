@@ -7,17 +7,21 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_engine::{
-    Admission, Arrival, Decision, Event, Outcome, Permit, RateLimiter, RateRefusal, Reason, Rejection,
+    Admission, Arrival, Decision, Event, LimitPolicy, Permit, RateLimiter, RateRefusal, Reason, Rejection,
     Ticket, Timestamp,
 };
 
 use crate::control::{Passage, Setup};
+use crate::ending::Ending;
+use crate::model::{Model, Sample};
 
 /// One gateway before one service. `C` is what whoever asks calls a request.
 #[derive(Debug)]
 pub(crate) struct Gate<C> {
     pub(crate) setup: Setup,
     admission: Admission,
+    /// Says the limit in the place of the policy.
+    model: Option<Model>,
     limiters: Vec<RateLimiter>,
     /// By the index of their tickets.
     waiting: Vec<Option<C>>,
@@ -27,24 +31,42 @@ pub(crate) struct Gate<C> {
     planned: Timestamp,
 }
 
+/// A slot that is taken.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    permit: Permit,
+    /// The model has learned from it.
+    learned: bool,
+}
+
+impl Slot {
+    const fn new(permit: Permit) -> Self {
+        Self { permit, learned: false }
+    }
+}
+
 /// What became of somebody who waited.
 #[derive(Debug)]
 pub(crate) enum Heard<C> {
-    Granted(C, Permit),
+    Granted(C, Slot),
     Refused(C, Rejection),
 }
 
 /// What becomes of somebody who arrives.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// Goes on; without a permit on a route that is exempt.
-    Passed(Option<Permit>),
+    /// Goes on; without a slot on a route that is exempt.
+    Passed(Option<Slot>),
     Waiting(Ticket),
     Refused(Rejection),
 }
 
 impl<C: Copy> Gate<C> {
-    pub(crate) fn new(setup: Setup) -> Self {
+    /// A gateway with these settings. If there is a model, it says the limit from the beginning.
+    pub(crate) fn new(mut setup: Setup, model: Option<Model>) -> Self {
+        if let Some(model) = &model {
+            setup.admission.limit = fixed(model.limit());
+        }
         Self {
             admission: Admission::new(setup.admission.clone()),
             limiters: setup
@@ -53,6 +75,7 @@ impl<C: Copy> Gate<C> {
                 .map(|limit| RateLimiter::new(limit.quota, limit.max_keys))
                 .collect(),
             setup,
+            model,
             waiting: Vec::new(),
             heard: Vec::new(),
             planned: Timestamp::MAX,
@@ -72,7 +95,10 @@ impl<C: Copy> Gate<C> {
         // First: the ticket of this arrival may have the index of one that has ended just now.
         self.hear();
         match decision {
-            Decision::Admit(permit) => Entry::Passed(Some(permit)),
+            Decision::Admit(permit) => {
+                self.sent();
+                Entry::Passed(Some(Slot::new(permit)))
+            }
             Decision::Reject(rejection) => Entry::Refused(rejection),
             Decision::Queue(ticket) => {
                 let index = ticket.id().index();
@@ -85,13 +111,15 @@ impl<C: Copy> Gate<C> {
         }
     }
 
-    pub(crate) fn complete(&mut self, now: Timestamp, permit: Permit, outcome: Outcome) {
-        self.admission.complete(now, permit, outcome);
+    pub(crate) fn complete(&mut self, now: Timestamp, mut slot: Slot, ending: Ending) {
+        self.learn(now, &mut slot, ending);
+        self.admission.complete(now, slot.permit, ending.outcome());
         self.hear();
     }
 
-    pub(crate) fn abandon(&mut self, now: Timestamp, permit: &mut Permit, outcome: Outcome) {
-        self.admission.abandon(now, permit, outcome);
+    pub(crate) fn abandon(&mut self, now: Timestamp, slot: &mut Slot, ending: Ending) {
+        self.learn(now, slot, ending);
+        self.admission.abandon(now, &mut slot.permit, ending.outcome());
         self.hear();
     }
 
@@ -109,18 +137,24 @@ impl<C: Copy> Gate<C> {
     /// It is woken.
     pub(crate) fn wake(&mut self, now: Timestamp) {
         self.planned = Timestamp::MAX;
+        if let Some(model) = &mut self.model {
+            model.wake(now);
+        }
+        self.follow(now);
         self.admission.handle_timeout(now);
         self.hear();
     }
 
     /// When it has to be woken, if that is not planned yet.
     pub(crate) fn plan(&mut self) -> Option<Timestamp> {
-        let next = self.admission.poll_timeout().filter(|next| *next < self.planned)?;
+        let model = self.model.as_ref().and_then(Model::next_wake).filter(|next| *next < Timestamp::MAX);
+        let next = self.admission.poll_timeout().into_iter().chain(model).min();
+        let next = next.filter(|next| *next < self.planned)?;
         self.planned = next;
         Some(next)
     }
 
-    pub(crate) fn set_limit(&mut self, now: Timestamp, limit: tidegate_engine::LimitPolicy) {
+    pub(crate) fn set_limit(&mut self, now: Timestamp, limit: LimitPolicy) {
         self.setup.admission.limit = limit;
         self.admission.reconfigure(now, self.setup.admission.clone());
         self.hear();
@@ -132,6 +166,32 @@ impl<C: Copy> Gate<C> {
         (snapshot.limit, snapshot.in_flight, snapshot.queue_depth)
     }
 
+    /// The model learns from an exchange once, when it ends for whoever waits.
+    fn learn(&mut self, now: Timestamp, slot: &mut Slot, ending: Ending) {
+        if !std::mem::replace(&mut slot.learned, true)
+            && let Some(model) = &mut self.model
+        {
+            model.on_sample(now, Sample { sent: slot.permit.since(), ending });
+            self.follow(now);
+        }
+    }
+
+    /// Puts in force what the model says.
+    fn follow(&mut self, now: Timestamp) {
+        let limit = self.model.as_ref().map(|model| fixed(model.limit()));
+        if let Some(limit) = limit.filter(|limit| *limit != self.setup.admission.limit) {
+            self.setup.admission.limit = limit;
+            self.admission.reconfigure(now, self.setup.admission.clone());
+        }
+    }
+
+    /// Somebody has got a slot.
+    fn sent(&mut self) {
+        if let Some(model) = &mut self.model {
+            model.sent(self.admission.snapshot().in_flight);
+        }
+    }
+
     fn hear(&mut self) {
         while let Some(event) = self.admission.poll_event() {
             let (Event::Granted { ticket, .. } | Event::Refused { ticket, .. }) = &event;
@@ -139,12 +199,19 @@ impl<C: Copy> Gate<C> {
                 debug_assert!(false, "an event names somebody who does not wait");
                 continue;
             };
-            self.heard.push(match event {
-                Event::Granted { permit, .. } => Heard::Granted(who, permit),
-                Event::Refused { rejection, .. } => Heard::Refused(who, rejection),
-            });
+            match event {
+                Event::Granted { permit, .. } => {
+                    self.sent();
+                    self.heard.push(Heard::Granted(who, Slot::new(permit)));
+                }
+                Event::Refused { rejection, .. } => self.heard.push(Heard::Refused(who, rejection)),
+            }
         }
     }
+}
+
+fn fixed(limit: u32) -> LimitPolicy {
+    LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN))
 }
 
 /// Counts it against every rate limit that applies, or against none and says by which it is refused.

@@ -6,13 +6,17 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_engine::{Permit, Ticket, Timestamp};
-use tidegate_workload::{Change, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who};
+use tidegate_engine::{Ticket, Timestamp};
+use tidegate_workload::{
+    Change, Gauges, Meter, Purpose, Random, Report, Scenario, Service, ServiceTime, Who,
+};
 
 use crate::agenda::{Agenda, Rank};
-use crate::control::{self, Control};
+use crate::call::Answer;
+use crate::control::{self, Control, Setup};
 use crate::crowd::Crowd;
-use crate::gate::Gate;
+use crate::gate::{Gate, Slot};
+use crate::model::Model;
 use crate::station::{Look, Place, Station};
 use crate::table::{Key, Table};
 
@@ -20,6 +24,8 @@ use crate::table::{Key, Table};
 const UNDER_WAY_MAX: usize = 4_000_000;
 /// How often it is looked how things stand.
 const LOOKS: u32 = 480;
+/// Each gateway's model draws from a stream of its own; no service has more gateways than this.
+const MODELS_OF_SERVICE: usize = 1_000;
 
 /// A run could not go on: more is under way at once than is kept track of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +56,8 @@ pub(crate) struct World<'a> {
     pub(crate) working: Vec<Random>,
     /// The share of each service's answers that are failures.
     pub(crate) failing: Vec<f64>,
+    /// How long a request is under way to each service, and its answer back.
+    pub(crate) delays: Vec<Duration>,
     pub(crate) balancing: Random,
     /// Where the kinds of each crowd are counted.
     pub(crate) whos: Vec<Vec<Who>>,
@@ -80,8 +88,10 @@ pub(crate) enum Event {
     OrphanEnds(Key),
     /// A service has something done.
     Look(u16, Look),
-    /// A service had no room for a call.
-    NoRoom(Key),
+    /// A call reaches its service.
+    Reach(Key),
+    /// The answer to a call is back.
+    Return(Key),
     /// Something changes about a service, by its number in the list.
     Change(u16, u32),
     /// It is looked how things stand.
@@ -117,7 +127,7 @@ pub(crate) struct Call {
     pub(crate) began: Timestamp,
     pub(crate) work: Option<Duration>,
     pub(crate) state: State,
-    pub(crate) permit: Option<Permit>,
+    pub(crate) slot: Option<Slot>,
 }
 
 /// Who waits for the answer.
@@ -138,10 +148,12 @@ pub(crate) enum State {
     New,
     /// In the queue of the gateway.
     Queued(Ticket),
+    /// On its way to the service, for so much work there.
+    Going(Duration),
     /// In the service; `next` is which of its calls comes next, `child` the one under way.
     Working { place: Place, next: u16, child: Option<Key> },
-    /// The service had no room.
-    Refused,
+    /// Its answer is on the way back.
+    Returning(Answer),
 }
 
 impl<'a> World<'a> {
@@ -157,7 +169,13 @@ impl<'a> World<'a> {
             // Only the service that clients ask has several gateways before it.
             let count = if service == 0 { scenario.gateways } else { 1 };
             let setup = control::setup(scenario, control, service);
-            setup.map_or_else(Vec::new, |setup| (0..count).map(|_| Gate::new(setup.clone())).collect())
+            let model = |gate: u32| {
+                let index = service * MODELS_OF_SERVICE + gate as usize;
+                let random = || Random::stream(seed, Purpose::Model, index);
+                control.product().map(|product| Model::new(product, random()))
+            };
+            let gates = |setup: Setup| (0..count).map(|gate| Gate::new(setup.clone(), model(gate))).collect();
+            setup.map_or_else(Vec::new, gates)
         });
         let mut world = Self {
             scenario,
@@ -179,9 +197,10 @@ impl<'a> World<'a> {
                 .collect(),
             working: services.map(|service| Random::stream(seed, Purpose::Service, service)).collect(),
             failing: scenario.services.iter().map(|service| service.fails).collect(),
+            delays: scenario.services.iter().map(Service::delay).collect(),
             balancing: Random::stream(seed, Purpose::Balance, 0),
             whos,
-            best: matches!(control, Control::BestStatic),
+            best: control.knows_best(),
             every_look: (scenario.duration / LOOKS).max(Duration::from_nanos(1)),
             end: Timestamp::ZERO.after(scenario.duration),
             trace: 0,
@@ -269,7 +288,8 @@ impl<'a> World<'a> {
             Event::Overdue(call) => self.overdue(call),
             Event::OrphanEnds(call) => self.orphan_ends(call),
             Event::Look(service, look) => self.look(service, look),
-            Event::NoRoom(call) => self.no_room(call),
+            Event::Reach(call) => self.reach(call),
+            Event::Return(call) => self.back(call),
             Event::Change(service, number) => self.change(service, number),
             Event::Stand => self.stand(),
         }
@@ -308,6 +328,8 @@ impl<'a> World<'a> {
             Change::Slowdown(times) => station.set_slowdown(times),
             Change::Fails(share) => self.failing[usize::from(service)] = share,
             Change::Pause(pause) => station.pause(now, pause),
+            Change::Delay(delay) => self.delays[usize::from(service)] = delay,
+            Change::Best(_) => {}
         }
         self.plan_looks(service);
         let gates = self.gates[usize::from(service)].len();
@@ -346,7 +368,8 @@ impl<'a> World<'a> {
             | Event::Patience(key)
             | Event::Overdue(key)
             | Event::OrphanEnds(key)
-            | Event::NoRoom(key) => 1 << 16 | u64::from(key.index) << 20,
+            | Event::Reach(key)
+            | Event::Return(key) => 1 << 16 | u64::from(key.index) << 20,
             Event::Wake(service, gate) => 2 << 16 | u64::from(service) << 20 | u64::from(gate) << 40,
             Event::Look(service, Look::Job(place)) => {
                 3 << 16 | u64::from(service) << 20 | u64::from(place.index) << 32

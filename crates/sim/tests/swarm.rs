@@ -139,7 +139,7 @@ fn check(seed: u64) -> Result<bool, String> {
         safe(&report).map_err(tell)?;
         match control {
             Control::Nothing => by_itself = recovered(&report).is_ok(),
-            Control::Policy(_) => {
+            Control::Policy(_) | Control::Model(..) => {
                 recovered(&report).map_err(tell)?;
                 let again = play(&scenario, &control, seed).map_err(|error| tell(error.to_string()))?;
                 if again.to_json() != report.to_json() {
@@ -147,7 +147,7 @@ fn check(seed: u64) -> Result<bool, String> {
                 }
             }
             // Its wait budget is for calm, and is not what is looked at here.
-            Control::BestStatic => {}
+            Control::BestStatic | Control::BestStaticBehind(_) => {}
         }
     }
     Ok(by_itself)

@@ -3,6 +3,7 @@
 //! A rate that changes with time is inverted exactly: the next arrival is where the area under the rate has grown by one
 //! (evenly spaced), or by an exponential number (a Poisson process).
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::random::Random;
@@ -12,6 +13,7 @@ use crate::scenario::{Piece, Spacing};
 #[derive(Clone, Debug)]
 pub struct OpenArrivals {
     spacing: Spacing,
+    together: NonZeroU32,
     pieces: Vec<Piece>,
     /// The piece that the next arrival may be in, and how much came before it.
     at: usize,
@@ -21,17 +23,18 @@ pub struct OpenArrivals {
 }
 
 impl OpenArrivals {
-    /// Arrivals at the rate of these pieces, which follow each other in time.
-    pub fn new(spacing: Spacing, pieces: &[Piece]) -> Self {
-        Self { spacing, pieces: pieces.to_vec(), at: 0, before: 0.0, target: 0.0 }
+    /// Arrivals at the rate of these pieces, which follow each other in time, so many at each moment.
+    pub fn new(spacing: Spacing, together: NonZeroU32, pieces: &[Piece]) -> Self {
+        Self { spacing, together, pieces: pieces.to_vec(), at: 0, before: 0.0, target: 0.0 }
     }
 
-    /// The next one, as a time from the beginning of the scenario.
-    pub fn next(&mut self, random: &mut Random) -> Option<Duration> {
-        self.target += match self.spacing {
+    /// The next moment, from the beginning of the scenario, and how many come then.
+    pub fn next(&mut self, random: &mut Random) -> Option<(Duration, u32)> {
+        let gap = match self.spacing {
             Spacing::Even => 1.0,
             Spacing::Poisson => random.exponential(),
         };
+        self.target += gap * f64::from(self.together.get());
         while let Some(piece) = self.pieces.get(self.at) {
             let seconds = (piece.until - piece.from).as_secs_f64();
             let area = seconds * (piece.rate + piece.rate_at_end) / 2.0;
@@ -39,7 +42,7 @@ impl OpenArrivals {
             // At the very end of a piece it is still in it: whoever comes evenly comes at the last moment too.
             if rest <= area {
                 let nanos = (within(piece, seconds, rest) * 1e9) as u64;
-                return Some(piece.from + Duration::from_nanos(nanos));
+                return Some((piece.from + Duration::from_nanos(nanos), self.together.get()));
             }
             self.before += area;
             self.at += 1;
@@ -70,8 +73,18 @@ mod tests {
 
     fn all(spacing: Spacing, pieces: &[Piece]) -> Vec<Duration> {
         let mut random = Random::stream(3, Purpose::Arrivals, 0);
-        let mut arrivals = OpenArrivals::new(spacing, pieces);
-        std::iter::from_fn(|| arrivals.next(&mut random)).collect()
+        let mut arrivals = OpenArrivals::new(spacing, NonZeroU32::MIN, pieces);
+        std::iter::from_fn(|| arrivals.next(&mut random).map(|(at, _)| at)).collect()
+    }
+
+    #[test]
+    fn batches_have_the_rate_of_those_in_them() {
+        let mut random = Random::stream(3, Purpose::Arrivals, 0);
+        let mut arrivals =
+            OpenArrivals::new(Spacing::Even, NonZeroU32::new(30).unwrap(), &[piece(0, 2, 150.0, 150.0)]);
+        let batches: Vec<_> = std::iter::from_fn(|| arrivals.next(&mut random)).collect();
+        assert_eq!(batches.len(), 10);
+        assert_eq!((batches[0].0.as_millis(), batches[0].1), (200, 30));
     }
 
     #[test]

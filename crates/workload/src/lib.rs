@@ -29,6 +29,6 @@ pub use retry::{Next, Retries, RetryPolicy};
 
 mod scenario;
 pub use scenario::{
-    Arrivals, BEST_STATIC, Capacity, Change, Clients, Kind, NO_CONTROL, NamedPolicy, Piece, Scenario,
-    ScenarioError, Service, ServiceTime, Spacing,
+    Arrivals, BEST_STATIC, Capacity, Change, Clients, Kind, NO_CONTROL, NamedPolicy, Piece, Product,
+    Scenario, ScenarioError, Service, ServiceTime, Spacing,
 };

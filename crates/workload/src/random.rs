@@ -24,6 +24,8 @@ pub enum Purpose {
     Clients,
     /// Which of several gateways is asked.
     Balance,
+    /// What the models of other products draw.
+    Model,
 }
 
 impl Random {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use tidegate_workload::{Arrivals, Scenario};
+use tidegate_workload::{Arrivals, Product, Scenario};
 
 const GOOD: &str = r#"story = "A story."
 duration = "10s"
@@ -63,7 +63,7 @@ fn what_is_wrong_is_said_with_its_line() {
         "workers = 10",
         "worker = 10",
         &expect![[r#"
-        error: unknown field `worker`, expected one of `name`, `workers`, `shared`, `elastic`, `time`, `queue`, `fails`, `cancels_work`, `calls`, `change`
+        error: unknown field `worker`, expected one of `name`, `workers`, `shared`, `elastic`, `time`, `queue`, `delay`, `best`, `fails`, `cancels_work`, `calls`, `change`
          --> story.toml:5:1
           |
         5 | worker = 10
@@ -197,6 +197,89 @@ fn what_is_wrong_is_said_with_its_line() {
           |
           = help: write `rate = "100/s"`"#]],
     );
+}
+
+#[test]
+fn what_is_wrong_with_a_model_is_said_with_its_line() {
+    broken(
+        "name = \"four\"",
+        "name = \"four\"\nmodel = \"nginx\"",
+        &expect![[r#"
+            error: unknown variant `nginx`, expected `arc` or `envoy`
+              --> story.toml:17:9
+               |
+            17 | model = "nginx"
+               |         ^^^^^^^"#]],
+    );
+    broken(
+        "name = \"four\"",
+        "name = \"four\"\nmodel = \"arc\"",
+        &expect![[r#"
+            error: `four` is not what this is a model of
+              --> story.toml:15:1
+               |
+            15 | [[policy]]
+               | ^^^^^^^^^^
+               |
+               = help: write name = "ARC""#]],
+    );
+    broken(
+        "name = \"four\"",
+        "name = \"model: ARC\"",
+        &expect![[r#"
+            error: a name that begins with `model: ` is that of a model
+              --> story.toml:15:1
+               |
+            15 | [[policy]]
+               | ^^^^^^^^^^"#]],
+    );
+    broken(
+        "timeout = \"1s\"\nretry",
+        "batch = 0\ntimeout = \"1s\"\nretry",
+        &expect![[r#"
+            error: invalid value: integer `0`, expected a nonzero u32
+              --> story.toml:12:9
+               |
+            12 | batch = 0
+               |         ^"#]],
+    );
+    broken(
+        "rate = \"50/s\"",
+        "users = 3\nbatch = 3",
+        &expect![[r#"
+            error: `batch` belongs to a `rate`
+             --> story.toml:9:1
+              |
+            9 | [[clients]]
+              | ^^^^^^^^^^^
+              |
+              = help: write how many come at once in `burst`"#]],
+    );
+}
+
+#[test]
+fn a_model_has_the_name_of_a_model_and_expectations_may_ask_for_it() {
+    let text = GOOD.replacen("name = \"four\"", "name = \"ARC\"\nmodel = \"arc\"", 1).replacen(
+        "policy = \"four\"",
+        "policy = \"model: ARC\"",
+        1,
+    );
+    let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        (scenario.policies[0].name.as_str(), scenario.policies[0].model()),
+        ("model: ARC", Some(Product::Arc))
+    );
+    assert_eq!(parse(GOOD).unwrap().policies[0].model(), None);
+}
+
+#[test]
+fn what_is_said_of_a_service_holds_from_the_beginning() {
+    let text = GOOD.replacen("time = \"100ms\"", "time = \"100ms\"\ndelay = \"30ms\"\nbest = 16", 1);
+    let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    let service = &scenario.services[0];
+    assert_eq!((service.delay().as_millis(), service.best().map(u32::from)), (30, Some(16)));
+    let plain = &parse(GOOD).unwrap().services[0];
+    assert_eq!((plain.delay().as_millis(), plain.best()), (0, None));
 }
 
 proptest! {

@@ -1,12 +1,13 @@
 //! The scenario file as it is written. What it means, and whether it makes sense, is read from it elsewhere.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::ServiceTime;
 use super::value::{Range, Rate, Span};
+use super::{Product, ServiceTime};
 
 /// The whole file.
 #[derive(Deserialize)]
@@ -54,6 +55,10 @@ pub(super) struct Service {
     pub(super) elastic: Option<Elastic>,
     pub(super) time: ServiceTime,
     pub(super) queue: Option<u32>,
+    /// Each way, between whoever asks and the service.
+    pub(super) delay: Option<Span>,
+    /// The fixed limit that is best for it, where that is not the number of its workers.
+    pub(super) best: Option<NonZeroU32>,
     #[serde(default)]
     pub(super) fails: f64,
     #[serde(default)]
@@ -96,6 +101,8 @@ pub(super) struct Clients {
     pub(super) rate: Option<Rate>,
     #[serde(default)]
     pub(super) spacing: Spacing,
+    /// So many come at once.
+    pub(super) batch: Option<NonZeroU32>,
     #[serde(default)]
     pub(super) change: Vec<RateChange>,
     pub(super) burst: Option<Vec<Burst>>,
@@ -204,6 +211,8 @@ pub(super) struct Kind {
 #[serde(deny_unknown_fields)]
 pub(super) struct Policy {
     pub(super) name: String,
+    /// The limiter of this product stands in the place of the policy's own.
+    pub(super) model: Option<Product>,
     pub(super) text: Option<Spanned<String>>,
     pub(super) file: Option<Spanned<String>>,
 }

@@ -5,11 +5,14 @@
 
 mod draw;
 mod file;
+mod model;
 mod read;
 mod value;
 
+pub use model::Product;
 pub use read::{BEST_STATIC, NO_CONTROL, ScenarioError};
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_policy::Policy;
@@ -74,6 +77,29 @@ pub struct Service {
     pub changes: Vec<(Duration, Change)>,
 }
 
+impl Service {
+    /// The limit that is said to be best from the beginning, if one is.
+    pub fn best(&self) -> Option<NonZeroU32> {
+        self.at_the_beginning().find_map(|change| match change {
+            Change::Best(limit) => Some(limit),
+            _ => None,
+        })
+    }
+
+    /// How long a request is under way to it at first.
+    pub fn delay(&self) -> Duration {
+        let delay = self.at_the_beginning().find_map(|change| match change {
+            Change::Delay(delay) => Some(delay),
+            _ => None,
+        });
+        delay.unwrap_or(Duration::ZERO)
+    }
+
+    fn at_the_beginning(&self) -> impl Iterator<Item = Change> {
+        self.changes.iter().take_while(|(at, _)| at.is_zero()).map(|(_, change)| *change)
+    }
+}
+
 /// How much a service works on at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Capacity {
@@ -119,6 +145,10 @@ pub enum Change {
     Fails(f64),
     /// It stands still for so long.
     Pause(Duration),
+    /// A request is under way to it for so long from now on, and its answer as long back.
+    Delay(Duration),
+    /// From now on a fixed limit is best at this number. Where it is not said, it is that of the workers.
+    Best(NonZeroU32),
 }
 
 /// Clients of one sort.
@@ -143,6 +173,8 @@ pub enum Arrivals {
     Open {
         /// How they are spaced.
         spacing: Spacing,
+        /// So many come at each of the moments, which are the fewer.
+        together: NonZeroU32,
         /// The rate from each moment on, in the order of time.
         pieces: Vec<Piece>,
     },

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::error::Error;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tidegate_policy::{Policy, Problem, Style};
 use toml::Spanned;
 
 use super::file::{self, File};
+use super::model::SHOWN;
 use super::value::Span;
 use super::{
     Arrivals, Capacity, Change, Clients, Kind, NamedPolicy, Piece, Scenario, Service, ServiceTime, Spacing,
@@ -186,12 +188,28 @@ impl Reader<'_> {
             _ => return wrong(found.span(), "a policy has either `text` or `file`", ""),
         };
         match Policy::parse(&text, &shown) {
-            Ok(parsed) => Ok(NamedPolicy { name: policy.name.clone(), policy: parsed.policy }),
+            Ok(parsed) => Ok(NamedPolicy { name: shown_name(found)?, policy: parsed.policy }),
             Err(errors) => {
                 let line = errors.problems().first().and_then(Problem::line);
                 Err(Failure::InPolicy(errors.render(Style::Plain), line))
             }
         }
+    }
+}
+
+/// The name in tables. That of a model says that it is one, and nothing else can be taken for one.
+fn shown_name(found: &Spanned<file::Policy>) -> Result<String, Failure> {
+    let file::Policy { name, model, .. } = found.get_ref();
+    match model {
+        Some(product) if product.name() == name => Ok(product.shown()),
+        Some(product) => {
+            let help = format!("write name = \"{}\"", product.name());
+            wrong(found.span(), format!("`{name}` is not what this is a model of"), help)
+        }
+        None if name.starts_with(SHOWN) => {
+            wrong(found.span(), format!("a name that begins with `{SHOWN}` is that of a model"), "")
+        }
+        None => Ok(name.clone()),
     }
 }
 
@@ -285,7 +303,10 @@ fn changes(service: &file::Service, span: &Range<usize>) -> Result<Vec<(Duration
     if service.change.len() > CHANGES_MAX {
         return wrong(span.clone(), format!("more than {CHANGES_MAX} changes"), "");
     }
-    let mut changes = Vec::with_capacity(service.change.len());
+    let mut changes = Vec::with_capacity(service.change.len() + 2);
+    // What holds from the beginning is a change at the beginning.
+    let at_first = [service.delay.map(|Span(delay)| Change::Delay(delay)), service.best.map(Change::Best)];
+    changes.extend(at_first.into_iter().flatten().map(|change| (Duration::ZERO, change)));
     for change in &service.change {
         let what = match (change.workers, change.slowdown, change.fails, change.pause) {
             (Some(workers @ 1..=WORKERS_MAX), None, None, None) if service.workers.is_some() => {
@@ -318,12 +339,16 @@ fn clients(
     if from > until {
         return wrong(span, "`from` comes after `until`", "");
     }
+    if clients.batch.is_some() && clients.rate.is_none() {
+        return wrong(span, "`batch` belongs to a `rate`", "write how many come at once in `burst`");
+    }
     let arrivals = match (&clients.rate, &clients.burst, clients.users) {
         (Some(rate), None, None) => Arrivals::Open {
             spacing: match clients.spacing {
                 file::Spacing::Even => Spacing::Even,
                 file::Spacing::Poisson => Spacing::Poisson,
             },
+            together: together(clients.batch, &span)?,
             pieces: pieces(rate.0, &clients.change, from, until, &span)?,
         },
         (None, Some(bursts), None) if bursts.len() <= CHANGES_MAX => {
@@ -352,6 +377,13 @@ fn clients(
         retry: retry(&clients.retry, &span)?,
         mix: mix(clients, services, &span)?,
     })
+}
+
+fn together(batch: Option<NonZeroU32>, span: &Range<usize>) -> Result<NonZeroU32, Failure> {
+    match batch.unwrap_or(NonZeroU32::MIN) {
+        batch if batch.get() <= USERS_MAX => Ok(batch),
+        _ => wrong(span.clone(), format!("`batch` is at most {USERS_MAX}"), ""),
+    }
 }
 
 fn pieces(
