@@ -289,7 +289,8 @@ impl World<'_> {
         let gate = &mut self.gates[usize::from(service)][usize::from(number)];
         if gate.setup.cancels_work {
             // The connection is closed and the slot is free, whether or not that stops the work.
-            if let Some(slot) = call.slot.take() {
+            if let Some(mut slot) = call.slot.take() {
+                gate.abandon(now, &mut slot, ending);
                 gate.complete(now, slot, ending);
             }
             if stops && let Some(call) = self.calls.remove(key) {

@@ -239,11 +239,15 @@ impl Inner {
     fn leave(self, outcome: Outcome) {
         let Self { worker, upstream, slot, began, wire: Some(wire), .. } = self else { return };
         let admitted = match slot {
-            Slot::Admitted(admitted) if upstream.policy.cancels_work => return admitted.complete(outcome),
             Slot::Admitted(admitted) => admitted,
             Slot::Exempt { .. } => return,
         };
+        // The limit hears in either case that somebody did not wait for the answer.
         let orphan = admitted.abandon(outcome);
+        if upstream.policy.cancels_work {
+            // Closing the connection, which dropping it does, stops the work, and the slot is free.
+            return;
+        }
         // There is no runtime only when the worker is shutting down, and then everything ends anyway.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(see_out(worker, upstream, orphan, began, wire));
