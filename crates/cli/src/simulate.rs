@@ -82,7 +82,7 @@ fn controls(args: &SimulateArgs, scenario: &Scenario) -> Result<Vec<Control>, Fa
         check::warn(&lints);
         let name = name(path, &controls)?;
         warn_if_it_protects_nothing(&name, &policy, scenario);
-        controls.push(Control::Policy(Box::new(NamedPolicy { name, policy })));
+        controls.push(Control::Policy(Box::new(NamedPolicy { name, policy, model: None })));
     }
     let names = controls.iter().map(|control| format!("`{}`", control.name())).collect::<Vec<_>>().join(", ");
     if let Some(unknown) = args.only.iter().find(|only| !controls.iter().any(|known| known.name() == **only))

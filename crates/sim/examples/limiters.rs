@@ -190,7 +190,7 @@ fn disturbance_end(scenario: &Scenario) -> Option<Duration> {
         Change::Workers(number) => (number == workers).then_some(*at),
         Change::Slowdown(times) => (times == 1.0).then_some(*at),
         Change::Pause(pause) => Some(*at + pause),
-        Change::Fails(_) | Change::Delay(_) | Change::Best(_) => None,
+        Change::Fails(_) => None,
     });
     let mut ends: Vec<Duration> = ends.collect();
     ends.dedup();

@@ -116,7 +116,7 @@ impl World<'_> {
         }
         let Some(call) = self.calls.get_mut(key) else { return };
         call.state = State::Going(work);
-        let delay = self.delays[usize::from(service)];
+        let delay = self.scenario.services[usize::from(service)].delay;
         if delay.is_zero() {
             self.reach(key);
         } else {
@@ -149,7 +149,7 @@ impl World<'_> {
         let now = self.now();
         let Some(call) = self.calls.get_mut(key) else { return };
         call.state = State::Returning(answer);
-        let delay = self.delays[usize::from(call.service)];
+        let delay = self.scenario.services[usize::from(call.service)].delay;
         self.agenda.plan(now.after(delay), Rank::Work, Event::Return(key));
     }
 
@@ -185,7 +185,7 @@ impl World<'_> {
     fn worked_to_the_end(&mut self, key: Key, answer: Answer) {
         let Some(call) = self.calls.get_mut(key) else { return };
         let service = call.service;
-        if self.delays[usize::from(service)].is_zero() {
+        if self.scenario.services[usize::from(service)].delay.is_zero() {
             return self.finish(key, answer);
         }
         if let State::Working { place, .. } = call.state {

@@ -27,7 +27,7 @@ impl Control {
     /// All that a scenario compares: nothing, its policies, and the best static limit where it can be known.
     pub fn all(scenario: &Scenario) -> Vec<Self> {
         let mut controls = vec![Self::Nothing];
-        controls.extend(scenario.policies.iter().map(|named| match named.model() {
+        controls.extend(scenario.policies.iter().map(|named| match named.model {
             Some(product) => Self::Model(product, Box::new(named.clone())),
             None => Self::Policy(Box::new(named.clone())),
         }));
@@ -158,7 +158,7 @@ fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
     let patience = scenario.clients.iter().filter_map(|clients| clients.timeout).min();
     let patience = patience.unwrap_or(Duration::from_secs(10));
     // Who waits longer than this has no time left to be served.
-    let served = described.time.mean() * 3 + described.delay() * 2;
+    let served = described.time.mean() * 3 + described.delay * 2;
     let wait = patience.saturating_sub(served).max(patience / 10);
     let setup = Setup {
         admission: AdmissionPolicy {
@@ -190,7 +190,7 @@ fn best_share(scenario: &Scenario, service: usize) -> Option<LimitPolicy> {
 
 /// The limit that is best for a service at first, where that can be known.
 fn best_limit(service: &Service) -> Option<NonZeroU32> {
-    service.best().or_else(|| match service.capacity {
+    service.best.or_else(|| match service.capacity {
         workload::Capacity::Workers(workers) => NonZeroU32::new(workers),
         workload::Capacity::Shared { knee, .. } => NonZeroU32::new(knee as u32),
         workload::Capacity::Elastic { .. } => None,
@@ -199,12 +199,8 @@ fn best_limit(service: &Service) -> Option<NonZeroU32> {
 
 /// The limit that is best after a change, if it is another.
 pub(crate) fn best_limit_after(change: Change, gateways: u32) -> Option<LimitPolicy> {
-    let best = match change {
-        Change::Workers(workers) => workers,
-        Change::Best(limit) => limit.get(),
-        Change::Slowdown(_) | Change::Fails(_) | Change::Pause(_) | Change::Delay(_) => return None,
-    };
-    NonZeroU32::new(best.div_ceil(gateways)).map(LimitPolicy::Fixed)
+    let Change::Workers(workers) = change else { return None };
+    NonZeroU32::new(workers.div_ceil(gateways)).map(LimitPolicy::Fixed)
 }
 
 /// FNV-1a: names of a scenario are not chosen by an enemy, and the same name must always be the same key.

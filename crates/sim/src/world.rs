@@ -7,9 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use tidegate_engine::{Ticket, Timestamp};
-use tidegate_workload::{
-    Change, Gauges, Meter, Purpose, Random, Report, Scenario, Service, ServiceTime, Who,
-};
+use tidegate_workload::{Change, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who};
 
 use crate::agenda::{Agenda, Rank};
 use crate::call::Answer;
@@ -56,8 +54,6 @@ pub(crate) struct World<'a> {
     pub(crate) working: Vec<Random>,
     /// The share of each service's answers that are failures.
     pub(crate) failing: Vec<f64>,
-    /// How long a request is under way to each service, and its answer back.
-    pub(crate) delays: Vec<Duration>,
     pub(crate) balancing: Random,
     /// Where the kinds of each crowd are counted.
     pub(crate) whos: Vec<Vec<Who>>,
@@ -197,7 +193,6 @@ impl<'a> World<'a> {
                 .collect(),
             working: services.map(|service| Random::stream(seed, Purpose::Service, service)).collect(),
             failing: scenario.services.iter().map(|service| service.fails).collect(),
-            delays: scenario.services.iter().map(Service::delay).collect(),
             balancing: Random::stream(seed, Purpose::Balance, 0),
             whos,
             best: control.knows_best(),
@@ -328,8 +323,6 @@ impl<'a> World<'a> {
             Change::Slowdown(times) => station.set_slowdown(times),
             Change::Fails(share) => self.failing[usize::from(service)] = share,
             Change::Pause(pause) => station.pause(now, pause),
-            Change::Delay(delay) => self.delays[usize::from(service)] = delay,
-            Change::Best(_) => {}
         }
         self.plan_looks(service);
         let gates = self.gates[usize::from(service)].len();

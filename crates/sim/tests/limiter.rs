@@ -73,7 +73,7 @@ fn every_scenario_compares_the_same() {
         let controls = Control::all(scenario);
         assert_eq!(controls.last().map(Control::name), Some(BEST_STATIC), "{}", scenario.name);
         for product in Product::ALL {
-            let models = scenario.policies.iter().filter(|policy| policy.model() == Some(product)).count();
+            let models = scenario.policies.iter().filter(|policy| policy.model == Some(product)).count();
             assert_eq!(models, 1, "{}: {}", scenario.name, product.name());
         }
     }

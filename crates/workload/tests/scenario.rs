@@ -266,10 +266,10 @@ fn a_model_has_the_name_of_a_model_and_expectations_may_ask_for_it() {
     );
     let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
-        (scenario.policies[0].name.as_str(), scenario.policies[0].model()),
+        (scenario.policies[0].name.as_str(), scenario.policies[0].model),
         ("model: ARC", Some(Product::Arc))
     );
-    assert_eq!(parse(GOOD).unwrap().policies[0].model(), None);
+    assert_eq!(parse(GOOD).unwrap().policies[0].model, None);
 }
 
 #[test]
@@ -277,9 +277,9 @@ fn what_is_said_of_a_service_holds_from_the_beginning() {
     let text = GOOD.replacen("time = \"100ms\"", "time = \"100ms\"\ndelay = \"30ms\"\nbest = 16", 1);
     let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
     let service = &scenario.services[0];
-    assert_eq!((service.delay().as_millis(), service.best().map(u32::from)), (30, Some(16)));
+    assert_eq!((service.delay.as_millis(), service.best.map(u32::from)), (30, Some(16)));
     let plain = &parse(GOOD).unwrap().services[0];
-    assert_eq!((plain.delay().as_millis(), plain.best()), (0, None));
+    assert_eq!((plain.delay.as_millis(), plain.best), (0, None));
 }
 
 proptest! {

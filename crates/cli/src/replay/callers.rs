@@ -120,7 +120,7 @@ mod tests {
         let text = "[[upstream]]\nname = \"a\"\nendpoints = [\"http://127.0.0.1:1\"]\n\
                     [[rate_limit]]\nname = \"each\"\nkey = \"client-ip\"\nrate = \"1/s\"\nburst = 10\n";
         let policy = Policy::parse(text, "a.toml").unwrap().policy;
-        let policies = [NamedPolicy { name: "a".to_owned(), policy }];
+        let policies = [NamedPolicy { name: "a".to_owned(), policy, model: None }];
         let mut callers = Callers::new(&policies, seats, 1.0).unwrap();
         let log: String =
             requests.iter().map(|(at, who)| format!("{{\"t\":{at}.0,\"c\":\"{who}\"}}\n")).collect();

@@ -103,7 +103,7 @@ fn policies(files: &[PathBuf]) -> Result<Vec<NamedPolicy>, Failure> {
         let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let is_taken = policies.iter().any(|named| named.name == stem);
         let name = if is_taken { file.display().to_string() } else { stem };
-        policies.push(NamedPolicy { name, policy: parsed.policy });
+        policies.push(NamedPolicy { name, policy: parsed.policy, model: None });
     }
     Ok(policies)
 }

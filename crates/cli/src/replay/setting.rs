@@ -44,6 +44,8 @@ pub(crate) fn scenario(
         capacity: args.workers.map_or(Capacity::Elastic { slope: 0.0 }, Capacity::Workers),
         time: time.clone(),
         queue: None,
+        delay: Duration::ZERO,
+        best: None,
         fails: 0.0,
         cancels_work: false,
         calls: Vec::new(),

@@ -404,7 +404,7 @@ fn each_request_of_a_real_hour_waits_as_it_did() {
 fn played(entries: &[Entry], work: impl Fn(&Entry) -> Duration) -> Vec<f64> {
     let first = entries[0].arrived;
     let policy = Policy::parse(&policy_text(22, "10m", ""), "as it was").unwrap().policy;
-    let policy = NamedPolicy { name: "as it was".to_owned(), policy };
+    let policy = NamedPolicy { name: "as it was".to_owned(), policy, model: None };
     // Each request is a class of its own, whose only time to an answer is that request's.
     let scenario = scenario_of_classes(entries.len(), entries[entries.len() - 1].arrived.since(first));
     let mut replay = Replay::new(&scenario, &[Control::Policy(Box::new(policy))], 1);

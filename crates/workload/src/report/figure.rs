@@ -233,7 +233,9 @@ fn highest(lines: &[Line], towering: &str) -> f64 {
 /// What changes about the services, in words.
 pub(super) fn changes(scenario: &Scenario) -> impl Iterator<Item = (Duration, String)> {
     scenario.services.iter().flat_map(|service| {
-        service.changes.iter().filter_map(|(at, change)| {
+        let away = (!service.delay.is_zero())
+            .then(|| (Duration::ZERO, format!("{}: is {} away", service.name, words::length(service.delay))));
+        away.into_iter().chain(service.changes.iter().map(|(at, change)| {
             let what = match change {
                 Change::Workers(1) => "one worker".to_owned(),
                 Change::Workers(workers) => format!("{} workers", words::count(f64::from(*workers))),
@@ -241,11 +243,8 @@ pub(super) fn changes(scenario: &Scenario) -> impl Iterator<Item = (Duration, St
                 Change::Slowdown(times) => format!("takes {times} times as long as at first"),
                 Change::Fails(share) => format!("fails {} of its work", words::percent(*share)),
                 Change::Pause(pause) => format!("stands still for {}", words::length(*pause)),
-                Change::Delay(delay) => format!("is {} away", words::length(*delay)),
-                // It changes nothing about the service, only what is best before it.
-                Change::Best(_) => return None,
             };
-            Some((*at, format!("{}: {what}", service.name)))
-        })
+            (*at, format!("{}: {what}", service.name))
+        }))
     })
 }

@@ -54,6 +54,9 @@ pub struct NamedPolicy {
     pub name: String,
     /// What it says.
     pub policy: Policy,
+    /// The product whose limiter stands in the place of this policy's own, if one does. The queue and all else are the
+    /// policy's.
+    pub model: Option<Product>,
 }
 
 /// A service that is protected.
@@ -67,6 +70,10 @@ pub struct Service {
     pub time: ServiceTime,
     /// How many may wait in it; `None` for no bound.
     pub queue: Option<u32>,
+    /// How long a request is under way to it, and its answer on the way back.
+    pub delay: Duration,
+    /// The limit that is best for it, if somebody has said so.
+    pub best: Option<NonZeroU32>,
     /// The share of its answers that are failures, from 0 to 1.
     pub fails: f64,
     /// Whether it stops working when its client leaves.
@@ -75,29 +82,6 @@ pub struct Service {
     pub calls: Vec<usize>,
     /// What changes, in the order of time.
     pub changes: Vec<(Duration, Change)>,
-}
-
-impl Service {
-    /// The limit that is said to be best from the beginning, if one is.
-    pub fn best(&self) -> Option<NonZeroU32> {
-        self.at_the_beginning().find_map(|change| match change {
-            Change::Best(limit) => Some(limit),
-            _ => None,
-        })
-    }
-
-    /// How long a request is under way to it at first.
-    pub fn delay(&self) -> Duration {
-        let delay = self.at_the_beginning().find_map(|change| match change {
-            Change::Delay(delay) => Some(delay),
-            _ => None,
-        });
-        delay.unwrap_or(Duration::ZERO)
-    }
-
-    fn at_the_beginning(&self) -> impl Iterator<Item = Change> {
-        self.changes.iter().take_while(|(at, _)| at.is_zero()).map(|(_, change)| *change)
-    }
 }
 
 /// How much a service works on at once.
@@ -145,10 +129,6 @@ pub enum Change {
     Fails(f64),
     /// It stands still for so long.
     Pause(Duration),
-    /// A request is under way to it for so long from now on, and its answer as long back.
-    Delay(Duration),
-    /// From now on a fixed limit is best at this number. Where it is not said, it is that of the workers.
-    Best(NonZeroU32),
 }
 
 /// Clients of one sort.

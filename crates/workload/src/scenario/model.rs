@@ -3,8 +3,6 @@
 
 use serde::Deserialize;
 
-use super::NamedPolicy;
-
 /// A product whose limiter is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,13 +33,3 @@ impl Product {
 
 /// No other policy of a scenario has a name that begins with this.
 pub(super) const SHOWN: &str = "model: ";
-
-impl NamedPolicy {
-    /// The product whose limiter stands in the place of this policy's own, if one does. The queue and all else are the
-    /// policy's.
-    pub fn model(&self) -> Option<Product> {
-        // The name says it: the reader of scenarios gives a model this name and refuses it to any other policy.
-        let product = self.name.strip_prefix(SHOWN)?;
-        Product::ALL.into_iter().find(|known| known.name() == product)
-    }
-}

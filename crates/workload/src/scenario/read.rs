@@ -188,7 +188,9 @@ impl Reader<'_> {
             _ => return wrong(found.span(), "a policy has either `text` or `file`", ""),
         };
         match Policy::parse(&text, &shown) {
-            Ok(parsed) => Ok(NamedPolicy { name: shown_name(found)?, policy: parsed.policy }),
+            Ok(parsed) => {
+                Ok(NamedPolicy { name: shown_name(found)?, policy: parsed.policy, model: policy.model })
+            }
             Err(errors) => {
                 let line = errors.problems().first().and_then(Problem::line);
                 Err(Failure::InPolicy(errors.render(Style::Plain), line))
@@ -267,6 +269,8 @@ fn services(list: &[Spanned<file::Service>]) -> Result<Vec<Service>, Failure> {
                 }
                 queue => queue,
             },
+            delay: service.delay.map_or(Duration::ZERO, |Span(delay)| delay),
+            best: service.best,
             fails: match service.fails {
                 share if (0.0..=1.0).contains(&share) => share,
                 _ => return wrong(span, "`fails` is a share, from 0 to 1", ""),
@@ -303,10 +307,7 @@ fn changes(service: &file::Service, span: &Range<usize>) -> Result<Vec<(Duration
     if service.change.len() > CHANGES_MAX {
         return wrong(span.clone(), format!("more than {CHANGES_MAX} changes"), "");
     }
-    let mut changes = Vec::with_capacity(service.change.len() + 2);
-    // What holds from the beginning is a change at the beginning.
-    let at_first = [service.delay.map(|Span(delay)| Change::Delay(delay)), service.best.map(Change::Best)];
-    changes.extend(at_first.into_iter().flatten().map(|change| (Duration::ZERO, change)));
+    let mut changes = Vec::with_capacity(service.change.len());
     for change in &service.change {
         let what = match (change.workers, change.slowdown, change.fails, change.pause) {
             (Some(workers @ 1..=WORKERS_MAX), None, None, None) if service.workers.is_some() => {
