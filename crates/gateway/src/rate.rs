@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
 use http::header::HeaderName;
-use tidegate_engine::{RateLimiter, RateRefusal, Reason, Rejection, RouteId, Timestamp};
+use tidegate_engine::{RateLimiter, Rejection, RouteId, Timestamp};
 use tidegate_policy::{PathPattern, RateKey, RateLimit};
 
 use crate::client_addr::limit_key;
@@ -121,7 +121,7 @@ pub(crate) fn check(rules: &[Rule], now: Timestamp, asking: &Asking<'_>) -> Resu
         let (index, rule) = first;
         let key = rule.key(asking);
         let checked = rule.buckets.lock().check(now, key, NonZeroU32::MIN);
-        return checked.map_err(|refusal| Over::new(index, refusal));
+        return checked.map_err(|refusal| Over { rule: index, rejection: refusal.into() });
     };
     let mut all: Vec<(usize, &Rule)> = [first, second].into_iter().chain(applying).collect();
     all.sort_by_key(|(_, rule)| Arc::as_ptr(&rule.buckets));
@@ -131,7 +131,7 @@ pub(crate) fn check(rules: &[Rule], now: Timestamp, asking: &Asking<'_>) -> Resu
         let key = rule.key(asking);
         let mut limiter = rule.buckets.lock();
         let peeked = limiter.peek(now, key, NonZeroU32::MIN);
-        reservations.push(peeked.map_err(|refusal| Over::new(index, refusal))?);
+        reservations.push(peeked.map_err(|refusal| Over { rule: index, rejection: refusal.into() })?);
         limiters.push(limiter);
     }
     for (limiter, reservation) in limiters.iter_mut().zip(reservations) {
@@ -146,17 +146,6 @@ pub(crate) struct Over {
     /// Its index in the policy.
     pub(crate) rule: usize,
     pub(crate) rejection: Rejection,
-}
-
-impl Over {
-    const fn new(rule: usize, refusal: RateRefusal) -> Self {
-        let retry_after = match refusal {
-            RateRefusal::NotYet(wait) => wait,
-            // A request costs one, and no burst is below that.
-            RateRefusal::Never => std::time::Duration::MAX,
-        };
-        Self { rule, rejection: Rejection { reason: Reason::RateLimited, retry_after } }
-    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,9 @@
 //! order.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use tidegate_engine::{
-    Admission, Arrival, Decision, Event, LimitPolicy, Permit, RateLimiter, RateRefusal, Reason, Rejection,
-    Ticket, Timestamp,
+    Admission, Arrival, Decision, Event, LimitPolicy, Permit, RateLimiter, Rejection, Ticket, Timestamp,
 };
 
 use crate::control::{Passage, Setup};
@@ -155,9 +153,13 @@ impl<C: Copy> Gate<C> {
     }
 
     pub(crate) fn set_limit(&mut self, now: Timestamp, limit: LimitPolicy) {
+        self.put_in_force(now, limit);
+        self.hear();
+    }
+
+    fn put_in_force(&mut self, now: Timestamp, limit: LimitPolicy) {
         self.setup.admission.limit = limit;
         self.admission.reconfigure(now, self.setup.admission.clone());
-        self.hear();
     }
 
     /// Limit, in flight, waiting.
@@ -180,8 +182,7 @@ impl<C: Copy> Gate<C> {
     fn follow(&mut self, now: Timestamp) {
         let limit = self.model.as_ref().map(|model| fixed(model.limit()));
         if let Some(limit) = limit.filter(|limit| *limit != self.setup.admission.limit) {
-            self.setup.admission.limit = limit;
-            self.admission.reconfigure(now, self.setup.admission.clone());
+            self.put_in_force(now, limit);
         }
     }
 
@@ -220,13 +221,7 @@ fn over_a_rate(limiters: &mut [RateLimiter], now: Timestamp, passage: &Passage) 
     for &(index, key) in &passage.limits {
         match limiters[index].peek(now, key, NonZeroU32::MIN) {
             Ok(reservation) => reservations.push(reservation),
-            Err(refusal) => {
-                let retry_after = match refusal {
-                    RateRefusal::NotYet(wait) => wait,
-                    RateRefusal::Never => Duration::MAX,
-                };
-                return Some(Rejection { reason: Reason::RateLimited, retry_after });
-            }
+            Err(refusal) => return Some(refusal.into()),
         }
     }
     for (&(index, _), reservation) in passage.limits.iter().zip(reservations) {

@@ -7,6 +7,7 @@ use core::time::Duration;
 use super::gcra::{Gcra, Verdict};
 use super::sketch::Sketch;
 use super::table::{Found, Place, Table};
+use crate::decision::{Reason, Rejection};
 use crate::rate::Quota;
 use crate::time::Timestamp;
 
@@ -49,6 +50,16 @@ pub enum RateRefusal {
     NotYet(Duration),
     /// It costs more than the whole burst: it never conforms, and waiting is of no use.
     Never,
+}
+
+impl From<RateRefusal> for Rejection {
+    fn from(refusal: RateRefusal) -> Self {
+        let retry_after = match refusal {
+            RateRefusal::NotYet(wait) => wait,
+            RateRefusal::Never => Duration::MAX,
+        };
+        Self { reason: Reason::RateLimited, retry_after }
+    }
 }
 
 impl RateLimiter {

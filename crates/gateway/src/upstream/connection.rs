@@ -102,13 +102,13 @@ impl Connection {
         cx: &mut Context<'_>,
         body: &mut Incoming,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        // Asking for more is what makes hyper read on, so it is driven once before and once after.
         if let Driver::Task(_) = self.driver {
             return Pin::new(body).poll_frame(cx);
         }
         // A short answer has often come whole with its head, and then nothing needs to be driven at all.
         let mut next = || Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop()));
         let mut frame = next();
+        // Asking for more is what makes hyper read on, so otherwise it is driven, asked, and driven once more.
         for _ in 0..2 {
             if frame.is_ready() {
                 break;

@@ -3,7 +3,7 @@
 //! The table holds what is true of one key alone. What two keys say of each other is checked where they are read.
 
 mod table;
-pub(crate) use table::{CONCURRENCY, QUEUE, RATE_LIMIT, ROOT, ROUTE, SERVER, UPSTREAM};
+pub(crate) use table::{ALGORITHMS, CONCURRENCY, QUEUE, RATE_LIMIT, ROOT, ROUTE, SERVER, UPSTREAM};
 
 use std::time::Duration;
 

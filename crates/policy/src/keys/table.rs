@@ -188,6 +188,9 @@ pub(crate) static UPSTREAM: Section = Section {
     ],
 };
 
+/// The adaptive limits, by their names.
+pub(crate) const ALGORITHMS: [&str; 4] = ["ebb", "aimd", "gradient2", "vegas"];
+
 pub(crate) static CONCURRENCY: Section = Section {
     name: "concurrency",
     path: "upstream.concurrency",
@@ -206,7 +209,7 @@ pub(crate) static CONCURRENCY: Section = Section {
         .zero("no request would ever be let through"),
         Key::new(
             "algorithm",
-            Kind::Choice { of: &["ebb", "aimd", "gradient2", "vegas"], not_yet: &[] },
+            Kind::Choice { of: &ALGORITHMS, not_yet: &[] },
             Default("\"ebb\""),
             "How the adaptive limit moves. `ebb` needs no number; `aimd` is additive increase, multiplicative decrease; \
              `gradient2` and `vegas` are those of Netflix, to compare with.",

@@ -7,7 +7,7 @@ use tidegate_engine::{AimdPolicy, EbbPolicy, LimitPolicy, RangePolicy};
 
 use super::Places;
 use super::section::{AdaptiveOr, Found, Section, adaptive_or, choice, duration, factor, integer, nonzero};
-use crate::keys::CONCURRENCY;
+use crate::keys::{ALGORITHMS, CONCURRENCY};
 use crate::problem::Report;
 
 /// Where Ebb starts if nothing is said and the range allows it: enough for most services, and not too much for a small one.
@@ -89,7 +89,7 @@ pub(crate) fn read(
 
 /// A key that the chosen algorithm does not look at would be a number that somebody relies on in vain.
 fn refuse_keys_of_others(section: &mut Section<'_, '_>, chosen: Algorithm) {
-    let name = |algorithm: Algorithm| ["ebb", "aimd", "gradient2", "vegas"][algorithm as usize];
+    let name = |algorithm: Algorithm| ALGORITHMS[algorithm as usize];
     for other in Algorithm::ALL.into_iter().filter(|other| *other != chosen) {
         for key in other.own_keys().iter().filter(|key| section.has(key)).copied().collect::<Vec<_>>() {
             section.contradiction(

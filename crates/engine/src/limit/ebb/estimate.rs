@@ -5,6 +5,7 @@
 //! and too low by the same factor are equally far.
 
 use super::sums::Sums;
+use crate::limit::Range;
 use crate::policy::EbbPolicy;
 
 /// The high phase lies so far above the knee. Too low costs goodput, too high only delay; nearer than this the two are
@@ -36,21 +37,18 @@ const ESTIMATE_MIN: f64 = 1.5;
 #[derive(Debug)]
 pub(super) struct Estimate {
     value: f64,
-    least: f64,
-    most: f64,
+    range: Range,
 }
 
 impl Estimate {
     pub(super) fn new(policy: &EbbPolicy) -> Self {
-        let mut estimate =
-            Self { value: f64::from(policy.initial.get()), least: ESTIMATE_MIN, most: f64::MAX };
+        let mut estimate = Self { value: f64::from(policy.initial.get()), range: range(policy) };
         estimate.reconfigure(policy);
         estimate
     }
 
     pub(super) fn reconfigure(&mut self, policy: &EbbPolicy) {
-        self.most = f64::from(policy.max.get()).max(ESTIMATE_MIN);
-        self.least = f64::from(policy.min.get()).max(ESTIMATE_MIN).min(self.most);
+        self.range = range(policy);
         self.set(self.value);
     }
 
@@ -91,9 +89,13 @@ impl Estimate {
     }
 
     fn set(&mut self, value: f64) {
-        // NaN is below every bound.
-        self.value = if value > self.least { value.min(self.most) } else { self.least };
+        self.value = self.range.clamp(value);
     }
+}
+
+fn range(policy: &EbbPolicy) -> Range {
+    let most = f64::from(policy.max.get()).max(ESTIMATE_MIN);
+    Range { least: f64::from(policy.min.get()).max(ESTIMATE_MIN).min(most), most }
 }
 
 #[cfg(test)]
