@@ -125,7 +125,7 @@ impl Admission {
         if let Some(flying) = freed {
             self.counts.completed += 1;
             self.bulkheads.leave(flying.held);
-            if outcome != Outcome::Ignore {
+            if !matches!(outcome, Outcome::Failure | Outcome::Ignore) {
                 self.forecast.observe(now.since(flying.since));
             }
         }
@@ -304,7 +304,7 @@ impl Admission {
     /// that the client has, or what the policy says if that is less; but four requests may always wait, or slots would
     /// stand empty between one and the next.
     fn budget(&self, now: Timestamp, deadline: Option<Timestamp>) -> Duration {
-        let QueuePolicy { wait, capacity, standing_wait } = self.queue_policy;
+        let QueuePolicy { wait, capacity, standing_wait, .. } = self.queue_policy;
         if capacity != Capacity::Derived || !self.standing.is_standing() {
             return wait;
         }

@@ -1,6 +1,7 @@
 //! The vocabulary: what is asked of the engine, and what it answers. Types only.
 
 use core::fmt;
+use core::num::NonZeroU32;
 use core::time::Duration;
 
 use crate::linked::Key;
@@ -10,25 +11,105 @@ use crate::time::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteId(pub u32);
 
+/// How important a request is: the index of its class in [`AdmissionPolicy::priorities`](crate::AdmissionPolicy),
+/// so 0 is the most important. An index beyond the last class means the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(pub u8);
+
+/// Whom to be fair to. The engine sees a number in the place of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tenant {
+    /// A hash of its name by a key that nobody outside knows, or a tenant could choose a name that collides.
+    pub id: u64,
+    /// How much it may have beside others: a tenant of weight 2 twice as much as one of weight 1.
+    pub weight: NonZeroU32,
+}
+
+impl Tenant {
+    /// A tenant like any other.
+    pub const fn new(id: u64) -> Self {
+        Self { id, weight: NonZeroU32::MIN }
+    }
+}
+
+/// Whether a request was tried before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Attempt {
+    /// Nothing is said. If the caller is known to have been refused a moment ago, it ranks as another try.
+    #[default]
+    Unsaid,
+    /// It says of itself that it was tried before. It ranks below first tries, and the retry budget pays for it.
+    Retry,
+}
+
 /// All that the engine knows of a request.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Arrival {
     /// Where it goes; matters for bulkheads.
     pub route: RouteId,
+    /// Its class.
+    pub priority: Priority,
+    /// On whose behalf it comes; `None` where nobody is told from anybody.
+    pub tenant: Option<Tenant>,
+    /// How many slots it takes while it is worked on. More than the limit counts as the limit.
+    pub cost: NonZeroU32,
     /// When its client gives up, if that is known.
     pub deadline: Option<Timestamp>,
+    /// Whether it was tried before.
+    pub attempt: Attempt,
+    /// What tells this very request from others when it comes again: a hash of what identifies it.
+    pub fingerprint: Option<u64>,
 }
 
 impl Arrival {
-    /// A request on `route` whose client has all the time in the world.
+    /// A first try on `route`, of the most important class, whose client has all the time in the world.
     pub const fn new(route: RouteId) -> Self {
-        Self { route, deadline: None }
+        Self {
+            route,
+            priority: Priority(0),
+            tenant: None,
+            cost: NonZeroU32::MIN,
+            deadline: None,
+            attempt: Attempt::Unsaid,
+            fingerprint: None,
+        }
+    }
+
+    /// The same request, of this class.
+    #[must_use]
+    pub const fn with_priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// The same request, on behalf of this tenant.
+    #[must_use]
+    pub const fn with_tenant(self, tenant: Tenant) -> Self {
+        Self { tenant: Some(tenant), ..self }
+    }
+
+    /// The same request, which takes so many slots.
+    #[must_use]
+    pub const fn with_cost(self, cost: NonZeroU32) -> Self {
+        Self { cost, ..self }
     }
 
     /// The same request, of no use to its client after `deadline`.
+    #[must_use]
     pub const fn with_deadline(self, deadline: Timestamp) -> Self {
         Self { deadline: Some(deadline), ..self }
+    }
+
+    /// The same request, first or tried before.
+    #[must_use]
+    pub const fn with_attempt(self, attempt: Attempt) -> Self {
+        Self { attempt, ..self }
+    }
+
+    /// The same request, known by this hash when it comes again.
+    #[must_use]
+    pub const fn with_fingerprint(self, fingerprint: u64) -> Self {
+        Self { fingerprint: Some(fingerprint), ..self }
     }
 }
 
@@ -204,7 +285,10 @@ pub enum Outcome {
     Success,
     /// It timed out, or said itself that it has too much to do.
     Overload,
-    /// Nothing: the client left, the connection broke, the answer was an error.
+    /// It failed: no connection, or one that broke, or an error for an answer. That says nothing about how much it can
+    /// take, but the breaker counts it.
+    Failure,
+    /// Nothing: the client left.
     Ignore,
 }
 

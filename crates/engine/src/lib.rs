@@ -18,11 +18,10 @@
 //! use tidegate_engine::*;
 //!
 //! // One slot, one place in the queue, half a second of patience.
-//! let mut admission = Admission::new(AdmissionPolicy {
-//!     limit: LimitPolicy::Fixed(NonZeroU32::MIN),
-//!     queue: QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(1)),
-//!     bulkheads: vec![],
-//! });
+//! let mut admission = Admission::new(AdmissionPolicy::new(
+//!     LimitPolicy::Fixed(NonZeroU32::MIN),
+//!     QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(1)),
+//! ));
 //! let at = Timestamp::from_millis;
 //!
 //! let Decision::Admit(first) = admission.arrive(at(0), Arrival::new(RouteId(0))) else { panic!() };
@@ -46,12 +45,15 @@ mod time;
 pub use time::Timestamp;
 
 mod decision;
-pub use decision::{Arrival, Decision, Event, Outcome, Permit, Reason, Rejection, RouteId, Ticket, TicketId};
+pub use decision::{
+    Arrival, Attempt, Decision, Event, Outcome, Permit, Priority, Reason, Rejection, RouteId, Tenant, Ticket,
+    TicketId,
+};
 
 mod policy;
 pub use policy::{
-    AdmissionPolicy, AimdPolicy, Capacity, EbbPolicy, LIMIT_MAX, LimitPolicy, QUEUE_CAPACITY_DERIVED_MAX,
-    QUEUE_CAPACITY_MAX, QueuePolicy, RangePolicy,
+    AdmissionPolicy, AimdPolicy, Capacity, Discipline, EbbPolicy, LIMIT_MAX, LimitPolicy, PRIORITIES_MAX,
+    PriorityPolicy, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy, RangePolicy, RetryPolicy,
 };
 
 mod rate;

@@ -16,6 +16,9 @@ pub const QUEUE_CAPACITY_DERIVED_MAX: u32 = 10_000;
 /// The highest concurrency limit anybody may ask for.
 pub const LIMIT_MAX: u32 = 1_000_000;
 
+/// The most classes there may be.
+pub const PRIORITIES_MAX: usize = 8;
+
 /// The policy of one protected capacity: how much may be in flight, and how the rest waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdmissionPolicy {
@@ -25,6 +28,46 @@ pub struct AdmissionPolicy {
     pub queue: QueuePolicy,
     /// Bulkheads: at most so many of the route's requests may wait or be in flight.
     pub bulkheads: Vec<(RouteId, NonZeroU32)>,
+    /// The classes, the most important first. None means one; those beyond [`PRIORITIES_MAX`] count as the last.
+    pub priorities: Vec<PriorityPolicy>,
+    /// While the limit binds, no tenant may hold more than this share of it, from 0 to 1; but two slots always. `None`
+    /// where being served in turn is enough.
+    pub tenant_share: Option<f64>,
+    /// What is done about retries; `None` for nothing.
+    pub retries: Option<RetryPolicy>,
+}
+
+impl AdmissionPolicy {
+    /// One class, all tenants alike, nothing told of retries.
+    pub const fn new(limit: LimitPolicy, queue: QueuePolicy) -> Self {
+        Self {
+            limit,
+            queue,
+            bulkheads: Vec::new(),
+            priorities: Vec::new(),
+            tenant_share: None,
+            retries: None,
+        }
+    }
+}
+
+/// One class of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PriorityPolicy {
+    /// The share of the capacity, from 0 to 1, that the class has even if more important ones could use all of it. What
+    /// it does not use, others do.
+    pub floor: f64,
+}
+
+/// What is done about requests that were tried before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// So many retries for a hundred first tries are let in.
+    pub percent: u32,
+    /// So many can be saved up for when they are needed.
+    pub burst: u32,
+    /// So many a second are let in however few first tries there are.
+    pub per_second: u32,
 }
 
 /// How much may be in flight.
@@ -106,12 +149,30 @@ pub struct QueuePolicy {
     /// nobody who waits already is sent away. At least four requests may wait. `wait` to make no difference; a fixed
     /// capacity makes none either, since then somebody has said how long the queue is to be.
     pub standing_wait: Duration,
+    /// Who goes first, and who is sent away.
+    pub discipline: Discipline,
+}
+
+/// Who of a tenant's requests in a class goes first, and who is sent away before the wait budget is used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// In the order of arrival; whoever would wait too long is refused on arrival, by a forecast.
+    #[default]
+    Forecast,
+    /// In the order of arrival; refused only when the queue is full or the budget is used up.
+    Fifo,
+    /// In the order of arrival while the queue comes and goes; while it stands, whoever came last goes first, and the
+    /// oldest wait until their budget is used up (B. Maurer, "Fail at Scale", ACM Queue 13(8), 2015).
+    AdaptiveLifo,
+    /// In the order of arrival; while nobody has got through quickly for a while, whoever has waited for longer than a
+    /// short time is sent away (the rule of the same article, after CoDel).
+    Codel,
 }
 
 impl QueuePolicy {
     /// A queue whose budget is the same whether or not it is there all the time.
     pub const fn of(wait: Duration, capacity: Capacity) -> Self {
-        Self { wait, capacity, standing_wait: wait }
+        Self { wait, capacity, standing_wait: wait, discipline: Discipline::Forecast }
     }
 }
 

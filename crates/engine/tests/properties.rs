@@ -63,6 +63,9 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, algorithm: u8) -> AdmissionPoli
         },
         queue: QueuePolicy::of(Duration::from_millis(200), Capacity::Fixed(capacity.into())),
         bulkheads: vec![(RouteId(1), number(bulkhead))],
+        priorities: vec![],
+        tenant_share: None,
+        retries: None,
     }
 }
 

@@ -9,10 +9,12 @@ use tidegate_engine::*;
 
 /// One slot of 10 ms, and twice as many arrivals as it can serve: the longest queue in each second.
 fn longest_queues(capacity: Capacity, deadline_ms: Option<u64>) -> Vec<u32> {
-    let queue =
-        QueuePolicy { wait: Duration::from_millis(500), capacity, standing_wait: Duration::from_millis(100) };
+    let queue = QueuePolicy {
+        standing_wait: Duration::from_millis(100),
+        ..QueuePolicy::of(Duration::from_millis(500), capacity)
+    };
     let limit = LimitPolicy::Fixed(NonZeroU32::MIN);
-    let mut admission = Admission::new(AdmissionPolicy { limit, queue, bulkheads: vec![] });
+    let mut admission = Admission::new(AdmissionPolicy::new(limit, queue));
     let (mut permit, mut longest) = (None, vec![0; 4]);
     for millis in 0..4000 {
         let now = Timestamp::from_millis(millis);

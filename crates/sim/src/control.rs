@@ -109,9 +109,8 @@ fn of_policy(scenario: &Scenario, policy: &Policy, service: usize) -> Option<Set
         );
     Some(Setup {
         admission: AdmissionPolicy {
-            limit: upstream.limit.clone(),
-            queue: upstream.queue,
             bulkheads: bulkheads.collect(),
+            ..AdmissionPolicy::new(upstream.limit.clone(), upstream.queue)
         },
         timeout: upstream.timeout,
         cancels_work: upstream.cancels_work,
@@ -161,15 +160,13 @@ fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
     let served = described.time.mean() * 3 + described.delay * 2;
     let wait = patience.saturating_sub(served).max(patience / 10);
     let setup = Setup {
-        admission: AdmissionPolicy {
-            limit: best_share(scenario, service)?,
-            queue: QueuePolicy {
-                wait,
-                capacity: Capacity::Derived,
+        admission: AdmissionPolicy::new(
+            best_share(scenario, service)?,
+            QueuePolicy {
                 standing_wait: (patience / 10).min(wait),
+                ..QueuePolicy::of(wait, Capacity::Derived)
             },
-            bulkheads: Vec::new(),
-        },
+        ),
         timeout: patience,
         cancels_work: described.cancels_work,
         orphan_max: scenario.duration,

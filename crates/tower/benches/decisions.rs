@@ -20,11 +20,10 @@ fn quota() -> Quota {
 }
 
 fn policy(limit: u32) -> AdmissionPolicy {
-    AdmissionPolicy {
-        limit: LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
-        queue: QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(64)),
-        bulkheads: vec![],
-    }
+    AdmissionPolicy::new(
+        LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
+        QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(64)),
+    )
 }
 
 /// SplitMix64: keys as a keyed hash would give them.

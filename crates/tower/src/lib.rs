@@ -8,11 +8,10 @@
 //! use tidegate_tower::engine::*;
 //!
 //! // Four at a time, eight may wait, nobody longer than half a second.
-//! let gate = Gate::new(AdmissionPolicy {
-//!     limit: LimitPolicy::Fixed(NonZeroU32::new(4).unwrap()),
-//!     queue: QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(8)),
-//!     bulkheads: vec![],
-//! });
+//! let gate = Gate::new(AdmissionPolicy::new(
+//!     LimitPolicy::Fixed(NonZeroU32::new(4).unwrap()),
+//!     QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(8)),
+//! ));
 //! match gate.admit(Arrival::new(RouteId(0))).await {
 //!     Ok(admitted) => {
 //!         // Do the work, and say how it went. Dropping the guard frees the slot too.

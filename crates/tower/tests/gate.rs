@@ -14,11 +14,10 @@ fn gate(limit: u32, capacity: u32, wait_ms: u64) -> Gate {
 }
 
 fn policy(limit: u32, capacity: u32, wait_ms: u64) -> AdmissionPolicy {
-    AdmissionPolicy {
-        limit: LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
-        queue: QueuePolicy::of(Duration::from_millis(wait_ms), Capacity::Fixed(capacity)),
-        bulkheads: vec![],
-    }
+    AdmissionPolicy::new(
+        LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
+        QueuePolicy::of(Duration::from_millis(wait_ms), Capacity::Fixed(capacity)),
+    )
 }
 
 fn admitted(gate: &Gate) -> Admitted {

@@ -12,11 +12,10 @@ use tidegate_tower::engine::*;
 use tidegate_tower::{Entry, Gate};
 
 fn policy(limit: u32) -> AdmissionPolicy {
-    AdmissionPolicy {
-        limit: LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
-        queue: QueuePolicy::of(Duration::from_secs(3600), Capacity::Fixed(8)),
-        bulkheads: vec![],
-    }
+    AdmissionPolicy::new(
+        LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap()),
+        QueuePolicy::of(Duration::from_secs(3600), Capacity::Fixed(8)),
+    )
 }
 
 fn explore(model: impl Fn() + Sync + Send + 'static) {

@@ -35,7 +35,7 @@ impl Aimd {
 
     pub(crate) fn on_sample(&mut self, now: Timestamp, sample: Sample) {
         match sample.outcome {
-            Outcome::Ignore => {}
+            Outcome::Failure | Outcome::Ignore => {}
             Outcome::Overload => self.overloaded(now),
             Outcome::Success if sample.latency > self.policy.slow => self.overloaded(now),
             Outcome::Success if sample.in_use => self.healthy(),

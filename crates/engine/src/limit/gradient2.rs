@@ -58,7 +58,7 @@ impl Gradient2 {
 
     /// A timeout counts with the time that it took; beyond that it is told nothing of overload, and looks at nothing else.
     pub(crate) fn on_sample(&mut self, now: Timestamp, sample: Sample) {
-        if sample.outcome == Outcome::Ignore {
+        if matches!(sample.outcome, Outcome::Failure | Outcome::Ignore) {
             return;
         }
         self.window.samples += 1;

@@ -43,7 +43,7 @@ impl Vegas {
     pub(crate) fn on_sample(&mut self, sample: Sample) {
         let step = libm::floor(libm::log10(self.limit)).max(1.0);
         match sample.outcome {
-            Outcome::Ignore => return,
+            Outcome::Failure | Outcome::Ignore => return,
             Outcome::Overload => {
                 self.limit = self.range.clamp(self.limit - step);
                 return;

@@ -53,7 +53,8 @@ impl Upstream {
         before: Option<&Self>,
         clock: Clock,
     ) -> Self {
-        let admission = AdmissionPolicy { limit: policy.limit.clone(), queue: policy.queue, bulkheads };
+        let admission =
+            AdmissionPolicy { bulkheads, ..AdmissionPolicy::new(policy.limit.clone(), policy.queue) };
         let gate = match before {
             Some(before) => {
                 before.gate.reconfigure(admission);

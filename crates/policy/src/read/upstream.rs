@@ -110,5 +110,8 @@ fn read_queue(
         );
     }
     section.close();
-    QueuePolicy { wait, capacity, standing_wait: standing_wait.unwrap_or(timeout / 10).min(wait) }
+    QueuePolicy {
+        standing_wait: standing_wait.unwrap_or(timeout / 10).min(wait),
+        ..QueuePolicy::of(wait, capacity)
+    }
 }

@@ -61,6 +61,7 @@ fn the_shortest_policy_has_every_default() {
                             wait: 500ms,
                             capacity: Derived,
                             standing_wait: 200ms,
+                            discipline: Forecast,
                         },
                     },
                 ],
@@ -160,6 +161,7 @@ fn every_key_at_once() {
                                 64,
                             ),
                             standing_wait: 150ms,
+                            discipline: Forecast,
                         },
                     },
                     Upstream {
@@ -187,6 +189,7 @@ fn every_key_at_once() {
                                 0,
                             ),
                             standing_wait: 0ns,
+                            discipline: Forecast,
                         },
                     },
                     Upstream {
@@ -217,6 +220,7 @@ fn every_key_at_once() {
                             wait: 500ms,
                             capacity: Derived,
                             standing_wait: 50ms,
+                            discipline: Forecast,
                         },
                     },
                 ],
@@ -478,6 +482,7 @@ fn a_queue_of_zero_needs_no_wait() {
                     0,
                 ),
                 standing_wait: 0ns,
+                discipline: Forecast,
             }
         "#]],
     );
