@@ -62,6 +62,9 @@ pub use rate::{Quota, QuotaError, RateLimiter, RateRefusal, Reservation};
 mod retry;
 pub use retry::{Backoff, RetryBudget};
 
+mod told;
+pub use told::{Return, Told};
+
 mod admission;
 pub use admission::Admission;
 
