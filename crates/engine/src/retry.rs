@@ -4,7 +4,7 @@
 
 use core::time::Duration;
 
-use crate::time::nanos;
+use crate::time::{Timestamp, nanos};
 
 /// How long to wait before the next try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +63,17 @@ const fn doubled(base: Duration, cap: Duration, failures: u32) -> u64 {
 
 /// Bounds retries to a share of the first tries, so that a failure cannot multiply the load.
 ///
-/// A token bucket that fills with requests and not with time (Finagle's `RetryBudget`): each first try puts in a share
-/// of a token, each retry takes out one. What is not used is kept, up to a bound.
+/// A token bucket that fills with requests (Finagle's `RetryBudget`): each first try puts in a share of a token, each
+/// retry takes out one. What is not used is kept, up to a bound. Besides it may fill with time, so that where little is
+/// asked for there can be a retry too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryBudget {
     /// In thousandths of a token.
     deposit: u32,
     most: u32,
     left: u32,
+    per_second: u32,
+    filled: Timestamp,
 }
 
 impl RetryBudget {
@@ -80,7 +83,26 @@ impl RetryBudget {
     /// so that a caller that has only just begun may retry too.
     pub const fn new(percent: u32, burst: u32) -> Self {
         let most = burst.saturating_mul(Self::TOKEN);
-        Self { deposit: percent.saturating_mul(Self::TOKEN / 100), most, left: most }
+        let deposit = percent.saturating_mul(Self::TOKEN / 100);
+        Self { deposit, most, left: most, per_second: 0, filled: Timestamp::ZERO }
+    }
+
+    /// The same budget, with so many retries a second besides, if [`refill`](Self::refill) is called.
+    #[must_use]
+    pub const fn with_per_second(self, per_second: u32) -> Self {
+        Self { per_second, ..self }
+    }
+
+    /// Time passes.
+    pub fn refill(&mut self, now: Timestamp) {
+        let rate = u128::from(self.per_second) * u128::from(Self::TOKEN);
+        let gained = now.since(self.filled).as_nanos() * rate / 1_000_000_000;
+        // Less than a thousandth of a token stays with the time that it came from.
+        if gained > 0 {
+            let gained = u32::try_from(gained).unwrap_or(u32::MAX);
+            self.left = self.left.saturating_add(gained).min(self.most);
+            self.filled = now;
+        }
     }
 
     /// A first try is made.
@@ -98,6 +120,11 @@ impl RetryBudget {
             }
             None => false,
         }
+    }
+
+    /// How many retries it has left.
+    pub const fn left(&self) -> u32 {
+        self.left / Self::TOKEN
     }
 }
 
@@ -140,5 +167,19 @@ mod tests {
         assert_eq!(retries.count(), 100 + 4);
         assert!(!RetryBudget::new(0, 0).try_spend());
         assert!(RetryBudget::new(u32::MAX, u32::MAX).try_spend());
+    }
+
+    /// However little is asked for, and also after a night in which nothing was (aws-sdk-go-v2#3550).
+    #[test]
+    fn time_fills_it_too() {
+        let mut budget = RetryBudget::new(0, 2).with_per_second(1);
+        let mut spent = |millis| {
+            budget.refill(Timestamp::from_millis(millis));
+            (0..9).take_while(|_| budget.try_spend()).count()
+        };
+        assert_eq!([0, 999, 1000, 1500, 2600, 100_000_000, 0].map(&mut spent), [2, 0, 1, 0, 1, 2, 0]);
+        let mut extreme = RetryBudget::new(0, u32::MAX).with_per_second(u32::MAX);
+        extreme.refill(Timestamp::MAX);
+        assert!(extreme.left() > 0);
     }
 }

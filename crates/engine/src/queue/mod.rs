@@ -1,0 +1,318 @@
+//! The queue: who waits, who is next, and until when.
+//!
+//! More important classes go first, but for what the policy guarantees to the others ([`class`]); within a class tenants
+//! take turns ([`flows`]); a tenant's first tries go before its retries; and of those, whoever came first, or last where
+//! the policy says so. Each entry has its own end: the wait budget, or the moment after which an answer would come too
+//! late. Ends are kept in a heap whose dead entries are skipped. Joining and leaving cost the logarithm of the number of
+//! tenants who wait, whatever the length. It does not decide who may wait; that is [`Admission`](crate::Admission).
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::num::NonZeroU32;
+use core::time::Duration;
+
+use crate::bulkhead::Held;
+use crate::decision::{Arrival, Tenant};
+use crate::linked::{Key, LinkedSlab};
+use crate::policy::{PRIORITIES_MAX, PriorityPolicy};
+use crate::time::{Timestamp, nanos};
+
+mod class;
+use class::Class;
+
+mod flows;
+pub(crate) use flows::Rank;
+
+mod heap;
+
+/// Where a request belongs, waiting or in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    class: u8,
+    flow: u16,
+    rank: Rank,
+    weight: NonZeroU32,
+    /// How many slots it takes, if there are so many.
+    cost: NonZeroU32,
+}
+
+impl Place {
+    /// How many slots it takes of so many.
+    pub(crate) fn slots(self, limit: u32) -> u32 {
+        self.cost.get().min(limit.max(1))
+    }
+}
+
+/// One who waits.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) since: Timestamp,
+    pub(crate) until: Timestamp,
+    /// What refuses it when `until` comes.
+    pub(crate) end: WaitEnd,
+    pub(crate) held: Held,
+    pub(crate) place: Place,
+    /// What it is known by when it comes again.
+    pub(crate) fingerprint: Option<u64>,
+}
+
+/// Which of the two bounds ends a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitEnd {
+    Budget,
+    Deadline,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    waiting: LinkedSlab<Waiting>,
+    ends: BinaryHeap<Reverse<(Timestamp, Key)>>,
+    /// The most important first. Never fewer than hold somebody, so a policy with fewer classes loses nobody.
+    classes: Vec<Class>,
+    /// How many of the classes the policy has.
+    in_force: usize,
+    longest: u32,
+}
+
+impl Queue {
+    pub(crate) fn new(priorities: &[PriorityPolicy]) -> Self {
+        let mut queue = Self {
+            waiting: LinkedSlab::new(),
+            ends: BinaryHeap::new(),
+            classes: Vec::new(),
+            in_force: 0,
+            longest: 0,
+        };
+        queue.reconfigure(priorities);
+        queue
+    }
+
+    /// Puts other classes in force. Who is inside stays in the class that has the number of its old one.
+    pub(crate) fn reconfigure(&mut self, priorities: &[PriorityPolicy]) {
+        self.in_force = priorities.len().clamp(1, PRIORITIES_MAX);
+        while self.classes.len() < self.in_force {
+            self.classes.push(Class::new());
+        }
+        for (number, class) in self.classes.iter_mut().enumerate() {
+            let floor = priorities.get(number).map_or(0.0, |policy| policy.floor);
+            class.floor = if floor.is_finite() { floor.clamp(0.0, 1.0) } else { 0.0 };
+        }
+    }
+
+    pub(crate) const fn len(&self) -> u32 {
+        self.waiting.len()
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.waiting.len() == 0
+    }
+
+    /// The longest it has ever been.
+    pub(crate) const fn longest(&self) -> u32 {
+        self.longest
+    }
+
+    /// How many of each class wait.
+    pub(crate) fn lengths(&self) -> [u32; PRIORITIES_MAX] {
+        self.by_class(|class| class.len)
+    }
+
+    /// How many slots each class takes.
+    pub(crate) fn in_flight(&self) -> [u32; PRIORITIES_MAX] {
+        self.by_class(|class| class.in_flight)
+    }
+
+    fn by_class(&self, number: impl Fn(&Class) -> u32) -> [u32; PRIORITIES_MAX] {
+        let mut numbers = [0; PRIORITIES_MAX];
+        for (slot, class) in numbers.iter_mut().zip(&self.classes) {
+            *slot = number(class);
+        }
+        numbers
+    }
+
+    /// Since this was called last, nobody has joined or left.
+    pub(crate) fn observe(&mut self, now: Timestamp) {
+        let mut somebody = false;
+        for class in &mut self.classes {
+            somebody |= !class.is_empty();
+            class.standing.observe(now, somebody);
+        }
+    }
+
+    /// Where an arrival belongs.
+    pub(crate) fn place(&mut self, arrival: &Arrival, rank: Rank) -> Place {
+        let class = usize::from(arrival.priority.0).min(self.in_force - 1);
+        let flow = self.classes[class].flows.of(arrival.tenant);
+        let weight = arrival.tenant.map_or(NonZeroU32::MIN, |tenant| tenant.weight);
+        Place { class: class as u8, flow, rank, weight, cost: arrival.cost }
+    }
+
+    /// Slots that the tenant takes or waits for in its class.
+    pub(crate) fn held_by(&self, place: Place, tenant: Tenant) -> u32 {
+        self.class(place).flows.held_by(place.flow, tenant)
+    }
+
+    /// Somebody is inside from now on, waiting or in flight, until [`leave`](Self::leave).
+    pub(crate) fn enter(&mut self, place: Place) {
+        self.class_mut(place).flows.enter(place.flow, place.cost.get());
+    }
+
+    pub(crate) fn leave(&mut self, place: Place) {
+        self.class_mut(place).flows.leave(place.flow, place.cost.get());
+    }
+
+    pub(crate) fn push(&mut self, waiting: Waiting) -> Key {
+        let (until, place) = (waiting.until, waiting.place);
+        let class = &mut self.classes[usize::from(place.class)];
+        let key = self.waiting.push_back(class.flows.list(place.flow, place.rank), waiting);
+        class.len += 1;
+        class.flows.was_put_in(place.flow, place.rank, place.cost.get());
+        // Budgets end in the order of arrival, so a push rarely has to sift up.
+        self.ends.push(Reverse((until, key)));
+        self.longest = self.longest.max(self.len());
+        key
+    }
+
+    /// Who is next. `last_first` says of a class, by whether its queue stands, that whoever came last goes first.
+    pub(crate) fn next(&self, last_first: bool) -> Option<(Key, Place)> {
+        let class = self.classes.iter().rev().find(|class| class.is_owed());
+        let class = class.or_else(|| self.classes.iter().find(|class| !class.is_empty()))?;
+        let (flow, rank) = class.flows.turn()?;
+        let list = class.flows.get(flow, rank);
+        let last = last_first && class.standing.is_standing();
+        let (key, waiting) = if last { self.waiting.back(list)? } else { self.waiting.front(list)? };
+        Some((key, waiting.place))
+    }
+
+    /// Somebody is given slots: from the queue, or on arrival. Gives what its tenant was charged.
+    pub(crate) fn dispatched(&mut self, now: Timestamp, place: Place, slots: u32) -> u64 {
+        let class = &mut self.classes[usize::from(place.class)];
+        let expected = class.flows.expected(place.flow, class.service);
+        let slot_nanos = expected.saturating_mul(slots.into());
+        let charged = class.flows.charge(place.flow, slot_nanos, place.weight);
+        class.in_flight = class.in_flight.saturating_add(slots);
+        class.usage.add(now, slot_nanos);
+        for class in &mut self.classes {
+            class.earn(slot_nanos);
+        }
+        self.class_mut(place).pay(slot_nanos);
+        charged
+    }
+
+    /// What somebody was given is free again, after it was taken for so long.
+    pub(crate) fn freed(&mut self, place: Place, slots: u32, charged: u64, took: Duration) {
+        let class = self.class_mut(place);
+        class.in_flight -= slots;
+        class.observe(nanos(took));
+        class.flows.settle(place.flow, charged, took, slots, place.weight);
+        self.leave(place);
+    }
+
+    /// How many slots are given to others before somebody has one who comes now.
+    pub(crate) fn ahead(&self, place: Place) -> u32 {
+        let before = self.classes[..usize::from(place.class)].iter().map(|class| class.flows.slots()).sum::<u32>();
+        let class = self.class(place);
+        before.saturating_add(class.flows.ahead(place.flow, place.rank, place.weight, place.cost.get()))
+    }
+
+    /// The share of so many slots that is left to a class by those that are more important, as it was lately; at least its
+    /// floor, and a hundredth.
+    pub(crate) fn share(&self, now: Timestamp, place: Place, limit: u32) -> f64 {
+        let before = &self.classes[..usize::from(place.class)];
+        if before.is_empty() {
+            return 1.0;
+        }
+        let used: f64 = before.iter().map(|class| class.usage.slots(now)).sum();
+        (1.0 - used / f64::from(limit.max(1))).max(self.class(place).floor).max(0.01)
+    }
+
+    /// Whether somebody of this class, or more important, waits all the time.
+    pub(crate) fn is_standing(&self, place: Place) -> bool {
+        self.class(place).standing.is_standing()
+    }
+
+    /// Whom somebody may push out who finds the queue full: the last of the least important class that has more than its
+    /// floor's part of the places; within the own class, for a first try, a retry, or else the last of a tenant that has at
+    /// least two more in line.
+    pub(crate) fn lesser(&self, place: Place, places: u32) -> Option<Key> {
+        let lesser = (usize::from(place.class) + 1..self.classes.len()).rev();
+        let mut above_floor = lesser.map(|number| &self.classes[number]).filter(|class| {
+            let kept = libm::ceil(class.floor * f64::from(places)) as u32;
+            class.len > kept
+        });
+        if let Some(class) = above_floor.next() {
+            let (flow, rank, _) = class.flows.longest()?;
+            return self.last(class, flow, rank);
+        }
+        let class = self.class(place);
+        if place.rank == Rank::First
+            && let Some(flow) = class.flows.any_retry()
+        {
+            return self.last(class, flow, Rank::Retry);
+        }
+        let (flow, rank, slots) = class.flows.longest()?;
+        let own = class.flows.waits_for(place.flow).saturating_add(place.cost.get());
+        (slots > own && (rank == place.rank || rank == Rank::Retry)).then(|| self.last(class, flow, rank))?
+    }
+
+    /// Whether anybody waits who is less important, beyond what their floors are worth of so many places.
+    pub(crate) fn has_lesser(&self, place: Place, places: u32) -> bool {
+        self.classes[usize::from(place.class) + 1..].iter().any(|class| {
+            f64::from(class.len) > libm::ceil(class.floor * f64::from(places))
+        })
+    }
+
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Waiting> {
+        let place = self.waiting.get(key)?.place;
+        let class = &mut self.classes[usize::from(place.class)];
+        let removed = self.waiting.remove(class.flows.list(place.flow, place.rank), key);
+        class.len -= 1;
+        class.flows.was_taken_out(place.flow, place.rank, place.cost.get());
+        self.forget_dead_ends();
+        removed
+    }
+
+    /// When the next wait ends. Dead ends were dropped when they came to the top, so the top is alive.
+    pub(crate) fn next_end(&self) -> Option<Timestamp> {
+        self.ends.peek().map(|Reverse((until, _))| *until)
+    }
+
+    /// Takes out one whose wait has ended.
+    pub(crate) fn pop_ended(&mut self, now: Timestamp) -> Option<(Key, Waiting)> {
+        let &Reverse((until, key)) = self.ends.peek()?;
+        if until > now {
+            return None;
+        }
+        self.remove(key).map(|waiting| (key, waiting))
+    }
+
+    /// How many ends are kept, dead ones included.
+    pub(crate) fn ends_kept(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn class(&self, place: Place) -> &Class {
+        &self.classes[usize::from(place.class)]
+    }
+
+    fn class_mut(&mut self, place: Place) -> &mut Class {
+        &mut self.classes[usize::from(place.class)]
+    }
+
+    fn last(&self, class: &Class, flow: u16, rank: Rank) -> Option<Key> {
+        self.waiting.back(class.flows.get(flow, rank)).map(|(key, _)| key)
+    }
+
+    fn forget_dead_ends(&mut self) {
+        while let Some(&Reverse((_, key))) = self.ends.peek()
+            && self.waiting.get(key).is_none()
+        {
+            self.ends.pop();
+        }
+        // Dead ends below the top are swept when they are the majority: each sweep of n is paid for by n/2 removals.
+        if self.ends.len() > 2 * self.waiting.len() as usize + 64 {
+            self.ends.retain(|Reverse((_, key))| self.waiting.get(*key).is_some());
+        }
+    }
+}
