@@ -3,19 +3,21 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use crate::bulkhead::Bulkheads;
+use crate::bulkhead::{Bulkheads, Held};
+use crate::codel::Codel;
 use crate::comeback::Comeback;
-use crate::decision::{
-    Arrival, Decision, Event, Outcome, Permit, Reason, Rejection, RouteId, Ticket, TicketId,
-};
+use crate::damping::{Damping, Tried};
+use crate::decision::{Arrival, Decision, Event, Outcome, Permit, Reason, Rejection, Ticket, TicketId};
 use crate::flight::{Flight, Flying};
-use crate::forecast::{Forecast, Slots};
+use crate::forecast::Forecast;
 use crate::limit::{Limit, Sample};
-use crate::policy::{AdmissionPolicy, Capacity, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy};
-use crate::queue::{Queue, WaitEnd, Waiting};
+use crate::linked::Key;
+use crate::policy::{AdmissionPolicy, Discipline, QUEUE_CAPACITY_MAX, QueuePolicy};
+use crate::queue::{Place, Queue, WaitEnd, Waiting};
 use crate::snapshot::{Counts, Snapshot};
-use crate::standing::Standing;
 use crate::time::Timestamp;
+
+mod rules;
 
 /// Decides who may occupy one protected capacity, who waits for it, and who is refused.
 ///
@@ -51,10 +53,12 @@ pub struct Admission {
     flight: Flight,
     queue: Queue,
     queue_policy: QueuePolicy,
+    tenant_share: Option<f64>,
     bulkheads: Bulkheads,
+    damping: Option<Damping>,
     forecast: Forecast,
+    codel: Codel,
     comeback: Comeback,
-    standing: Standing,
     events: VecDeque<Event>,
     counts: Counts,
 }
@@ -66,12 +70,14 @@ impl Admission {
             now: Timestamp::ZERO,
             limit: Limit::new(&policy.limit),
             flight: Flight::new(),
-            queue: Queue::new(),
+            queue: Queue::new(&policy.priorities),
             queue_policy: policy.queue,
+            tenant_share: policy.tenant_share,
             bulkheads: Bulkheads::new(&policy.bulkheads),
+            damping: policy.retries.map(Damping::new),
             forecast: Forecast::default(),
+            codel: Codel::default(),
             comeback: Comeback::default(),
-            standing: Standing::default(),
             events: VecDeque::new(),
             counts: Counts::default(),
         }
@@ -81,10 +87,22 @@ impl Admission {
     pub fn arrive(&mut self, now: Timestamp, arrival: Arrival) -> Decision {
         let now = self.advance(now);
         self.counts.arrived += 1;
-        let decision = match self.refusal(now, arrival) {
-            Some(rejection) => Decision::Reject(self.reject(rejection)),
-            None if self.has_free_slot() => Decision::Admit(self.admit(now, arrival.route)),
-            None => Decision::Queue(self.enqueue(now, arrival)),
+        let tried = self.damping.as_mut().map_or(Tried::First, |damping| damping.judge(now, &arrival));
+        let place = self.queue.place(&arrival, tried.rank());
+        let decision = match self.refusal(now, &arrival, place, tried) {
+            Some(reason) => Decision::Reject(self.reject(now, reason, arrival.fingerprint)),
+            None => {
+                if let Some(damping) = &mut self.damping {
+                    damping.let_in(tried);
+                }
+                self.queue.enter(place);
+                let held = self.bulkheads.enter(arrival.route);
+                if self.has_room(place) {
+                    Decision::Admit(self.take_slots(now, place, held))
+                } else {
+                    self.queue_up(now, &arrival, place, held)
+                }
+            }
         };
         self.check_invariants();
         decision
@@ -106,7 +124,7 @@ impl Admission {
         self.learn(now, permit, outcome, true);
         if !permit.orphan {
             permit.orphan = true;
-            self.flight.orphan();
+            self.flight.orphan(permit.key);
             self.counts.abandoned += 1;
         }
         self.dispatch(now);
@@ -125,8 +143,10 @@ impl Admission {
         if let Some(flying) = freed {
             self.counts.completed += 1;
             self.bulkheads.leave(flying.held);
+            let took = now.since(flying.since);
+            self.queue.freed(flying.place, flying.slots, flying.charged, took);
             if !matches!(outcome, Outcome::Failure | Outcome::Ignore) {
-                self.forecast.observe(now.since(flying.since));
+                self.forecast.observe(took);
             }
         }
         self.dispatch(now);
@@ -141,6 +161,7 @@ impl Admission {
         if let Some(waiting) = &cancelled {
             self.counts.cancelled += 1;
             self.bulkheads.leave(waiting.held);
+            self.queue.leave(waiting.place);
         }
         self.dispatch(now);
         self.check_invariants();
@@ -158,8 +179,14 @@ impl Admission {
     pub fn reconfigure(&mut self, now: Timestamp, policy: AdmissionPolicy) {
         let now = self.advance(now);
         self.limit.reconfigure(&policy.limit);
+        self.queue.reconfigure(&policy.priorities);
         self.queue_policy = policy.queue;
+        self.tenant_share = policy.tenant_share;
         self.bulkheads.reconfigure(&policy.bulkheads);
+        match (&mut self.damping, policy.retries) {
+            (Some(damping), Some(retries)) => damping.reconfigure(retries),
+            (damping, retries) => *damping = retries.map(Damping::new),
+        }
         self.dispatch(now);
         self.check_invariants();
     }
@@ -180,12 +207,15 @@ impl Admission {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             limit: self.limit.current(),
-            in_flight: self.flight.len(),
+            in_flight: self.flight.taken(),
             max_in_flight: self.flight.most(),
             orphans: self.flight.orphans(),
             queue_depth: self.queue.len(),
             max_queue_depth: self.queue.longest(),
             queue_capacity: self.capacity_shown(),
+            waiting_by_priority: self.queue.lengths(),
+            in_flight_by_priority: self.queue.in_flight(),
+            retries_left: self.damping.as_ref().map(Damping::left),
             service_time: self.forecast.service(),
             counts: self.counts.clone(),
         }
@@ -194,74 +224,91 @@ impl Admission {
     /// Moves time, never back, and lets happen what that alone brings about: waits end, and the limit may move.
     fn advance(&mut self, now: Timestamp) -> Timestamp {
         self.now = self.now.max(now);
-        self.limit.observe(self.now, self.flight.len(), !self.queue.is_empty());
-        self.standing.observe(self.now, !self.queue.is_empty());
+        self.limit.observe(self.now, self.flight.taken(), !self.queue.is_empty());
+        self.queue.observe(self.now);
         while let Some((key, waiting)) = self.queue.pop_ended(self.now) {
-            self.bulkheads.leave(waiting.held);
             let reason = match waiting.end {
                 WaitEnd::Budget => Reason::QueueTimeout,
                 WaitEnd::Deadline => Reason::Deadline,
             };
-            let rejection = self.rejection(self.now, reason);
-            let rejection = self.reject(rejection);
-            self.events.push_back(Event::Refused { ticket: TicketId(key), rejection });
+            self.send_away(self.now, key, &waiting, reason);
         }
         self.dispatch(self.now);
         self.now
     }
 
-    /// Why this arrival must be refused, if it must. The checks go from the cheapest to the dearest, and from what
-    /// the client can do least about to what it can do most about.
-    fn refusal(&mut self, now: Timestamp, arrival: Arrival) -> Option<Rejection> {
-        if arrival.deadline.is_some_and(|deadline| deadline <= now) {
-            return Some(Rejection { reason: Reason::Deadline, retry_after: Duration::ZERO });
-        }
-        if !self.bulkheads.has_room(arrival.route) {
-            return Some(self.rejection(now, Reason::RouteLimit));
-        }
-        if self.has_free_slot() {
-            return None;
-        }
-        if self.queue.len() >= self.capacity() {
-            return Some(self.rejection(now, Reason::QueueFull));
-        }
-        let wait = self.forecast_wait(now);
-        if wait > self.budget(now, arrival.deadline) {
-            return Some(self.rejection(now, Reason::WaitTooLong));
-        }
-        if self.last_useful_start(arrival).is_some_and(|start| now.after(wait) >= start) {
-            return Some(self.rejection(now, Reason::Deadline));
-        }
-        None
-    }
-
-    fn admit(&mut self, now: Timestamp, route: RouteId) -> Permit {
-        let held = self.bulkheads.enter(route);
-        self.take_slot(Flying { since: now, held })
-    }
-
-    fn take_slot(&mut self, flying: Flying) -> Permit {
+    fn take_slots(&mut self, now: Timestamp, place: Place, held: Held) -> Permit {
         self.counts.admitted += 1;
-        let since = flying.since;
-        Permit { key: self.flight.take(flying), since, sampled: false, orphan: false }
+        let slots = place.slots(self.limit.current());
+        let charged = self.queue.dispatched(now, place, slots);
+        let flying = Flying { since: now, held, place, slots, charged };
+        Permit { key: self.flight.take(flying), since: now, sampled: false, orphan: false }
     }
 
-    fn enqueue(&mut self, now: Timestamp, arrival: Arrival) -> Ticket {
+    fn queue_up(&mut self, now: Timestamp, arrival: &Arrival, place: Place, held: Held) -> Decision {
+        self.make_room(now, place);
+        let ticket = self.enqueue(now, arrival, place, held);
+        // Those who wait may all wait for more slots than there are, and this one, if it goes before them, for fewer.
+        let events = self.events.len();
+        self.dispatch(now);
+        for index in events..self.events.len() {
+            if matches!(&self.events[index], Event::Granted { ticket: granted, .. } if *granted == ticket.id())
+                && let Some(Event::Granted { permit, .. }) = self.events.remove(index)
+            {
+                return Decision::Admit(permit);
+            }
+        }
+        Decision::Queue(ticket)
+    }
+
+    fn enqueue(&mut self, now: Timestamp, arrival: &Arrival, place: Place, held: Held) -> Ticket {
         let budget = now.after(self.queue_policy.wait);
         let (until, end) = match self.last_useful_start(arrival) {
             Some(start) if start < budget => (start, WaitEnd::Deadline),
             _ => (budget, WaitEnd::Budget),
         };
-        let held = self.bulkheads.enter(arrival.route);
-        Ticket { key: self.queue.push(Waiting { until, end, held }), until }
+        let fingerprint = arrival.fingerprint;
+        Ticket { key: self.queue.push(Waiting { since: now, until, end, held, place, fingerprint }), until }
+    }
+
+    /// Sends somebody less important away if there is no place left; also if there is one, but so many wait that the last
+    /// of them would wait in vain. They are told now and not when their time is up.
+    fn make_room(&mut self, now: Timestamp, place: Place) {
+        let (len, places) = (self.queue.len(), self.capacity_shown());
+        let lesser = match len {
+            _ if len >= self.capacity() => self.queue.lesser(place, places),
+            _ if len >= places => self.queue.less_important(place, places),
+            _ => None,
+        };
+        if let Some(key) = lesser
+            && let Some(waiting) = self.queue.remove(key)
+        {
+            self.send_away(now, key, &waiting, Reason::PushedOut);
+        }
+    }
+
+    /// Tells somebody who waited, and is out of the queue already, that it was in vain.
+    fn send_away(&mut self, now: Timestamp, key: Key, waiting: &Waiting, reason: Reason) {
+        self.bulkheads.leave(waiting.held);
+        self.queue.leave(waiting.place);
+        let rejection = self.reject(now, reason, waiting.fingerprint);
+        self.events.push_back(Event::Refused { ticket: TicketId(key), rejection });
     }
 
     /// Gives free slots to those who wait.
     fn dispatch(&mut self, now: Timestamp) {
-        while self.flight.len() < self.limit.current()
-            && let Some((key, waiting)) = self.queue.pop()
+        let last_first = self.queue_policy.discipline == Discipline::AdaptiveLifo;
+        while let Some((key, place)) = self.queue.next(last_first)
+            && self.has_slots(place)
+            && let Some(waiting) = self.queue.remove(key)
         {
-            let permit = self.take_slot(Flying { since: now, held: waiting.held });
+            if self.queue_policy.discipline == Discipline::Codel
+                && self.codel.sends_away(now, now.since(waiting.since), self.queue_policy.standing_wait)
+            {
+                self.send_away(now, key, &waiting, Reason::QueueTimeout);
+                continue;
+            }
+            let permit = self.take_slots(now, place, waiting.held);
             self.events.push_back(Event::Granted { ticket: TicketId(key), permit });
         }
     }
@@ -271,71 +318,23 @@ impl Admission {
             return;
         }
         permit.sampled = true;
-        let in_use = self.flight.len().saturating_mul(2) >= self.limit.current();
+        let in_use = self.flight.taken().saturating_mul(2) >= self.limit.current();
         self.limit.on_sample(now, Sample { latency: now.since(permit.since), outcome, gave_up, in_use });
     }
 
-    fn reject(&mut self, rejection: Rejection) -> Rejection {
-        self.counts.rejected[rejection.reason as usize] += 1;
-        rejection
-    }
-
     /// A refusal now: coming back makes sense when those who wait have been served, and not all at once.
-    fn rejection(&mut self, now: Timestamp, reason: Reason) -> Rejection {
-        let (wait, service) = (self.forecast_wait(now), self.forecast.service());
-        Rejection { reason, retry_after: self.comeback.next(now, wait, service, self.limit.current()) }
-    }
-
-    fn has_free_slot(&self) -> bool {
-        self.queue.is_empty() && self.flight.len() < self.limit.current()
-    }
-
-    fn forecast_wait(&self, now: Timestamp) -> Duration {
-        let slots = Slots {
-            limit: self.limit.current(),
-            taken: self.flight.len(),
-            oldest: self.flight.oldest().unwrap_or(now),
-            youngest: self.flight.youngest().unwrap_or(now),
-        };
-        self.forecast.wait(now, self.queue.len(), slots)
-    }
-
-    /// How long somebody who arrives now may wait. Where there is a queue all the time it is shorter: a tenth of the time
-    /// that the client has, or what the policy says if that is less; but four requests may always wait, or slots would
-    /// stand empty between one and the next.
-    fn budget(&self, now: Timestamp, deadline: Option<Timestamp>) -> Duration {
-        let QueuePolicy { wait, capacity, standing_wait, .. } = self.queue_policy;
-        if capacity != Capacity::Derived || !self.standing.is_standing() {
-            return wait;
+    fn reject(&mut self, now: Timestamp, reason: Reason, fingerprint: Option<u64>) -> Rejection {
+        self.counts.rejected[reason as usize] += 1;
+        if matches!(reason, Reason::Deadline | Reason::RetryBudget) {
+            // Nobody is told to come back, so nobody's turn is used up.
+            return Rejection { reason, retry_after: Duration::ZERO };
         }
-        let share = deadline.map_or(standing_wait, |deadline| standing_wait.min(deadline.since(now) / 10));
-        let gap = self.forecast.service().unwrap_or_default() / self.limit.current().max(1);
-        share.max(gap * 4).min(wait)
-    }
-
-    /// The last moment at which starting on this request is of use to its client.
-    fn last_useful_start(&self, arrival: Arrival) -> Option<Timestamp> {
-        let service = self.forecast.service().unwrap_or(Duration::ZERO);
-        arrival.deadline.map(|deadline| Timestamp::ZERO.after(deadline.since(Timestamp::ZERO.after(service))))
-    }
-
-    /// How many may wait. Under a derived capacity it is the forecast that keeps the queue short, more exactly than a
-    /// number of places could; this is then the bound on memory.
-    fn capacity(&self) -> u32 {
-        match self.queue_policy.capacity {
-            // Nobody can wait for no time.
-            _ if self.queue_policy.wait.is_zero() => 0,
-            Capacity::Fixed(capacity) => capacity.min(QUEUE_CAPACITY_MAX),
-            Capacity::Derived => QUEUE_CAPACITY_DERIVED_MAX,
+        let wait = self.forecast.wait(now, self.queue.len(), self.slots(now));
+        let retry_after = self.comeback.next(now, wait, self.forecast.service(), self.limit.current());
+        if let Some(damping) = &mut self.damping {
+            damping.refused(now, fingerprint, now.after(retry_after));
         }
-    }
-
-    fn capacity_shown(&self) -> u32 {
-        let budget = self.budget(self.now, None);
-        match (self.queue_policy.capacity, self.forecast.capacity(self.limit.current(), budget)) {
-            (Capacity::Derived, Some(places)) => places.min(QUEUE_CAPACITY_DERIVED_MAX.into()) as u32,
-            _ => self.capacity(),
-        }
+        Rejection { reason, retry_after }
     }
 
     /// Everything that must hold after every input, whatever came.
@@ -348,14 +347,17 @@ impl Admission {
         let ended = counts.completed + counts.cancelled + counts.rejected_total();
         debug_assert_eq!(counts.arrived, waiting + flying + ended, "a request was lost or ended twice");
         debug_assert_eq!(counts.admitted, flying + counts.completed, "a slot was lost or given twice");
-        debug_assert!(self.flight.orphans() <= self.flight.len());
+        debug_assert!(self.flight.orphans() <= self.flight.taken());
+        let next = self.queue.next(self.queue_policy.discipline == Discipline::AdaptiveLifo);
+        debug_assert_eq!(next.is_some(), waiting > 0, "somebody waits and is never next");
         debug_assert!(
-            self.queue.is_empty() || self.flight.len() >= self.limit.current(),
-            "somebody waits beside a free slot"
+            !next.is_some_and(|(_, place)| self.has_slots(place)),
+            "somebody waits beside free slots"
         );
         debug_assert!(self.queue.len() <= QUEUE_CAPACITY_MAX);
         debug_assert!(self.queue.ends_kept() <= 2 * self.queue.len() as usize + 65, "dead timers pile up");
         debug_assert!(self.queue.next_end().is_none_or(|end| end > self.now), "a wait went on past its end");
         debug_assert!(u64::from(self.bulkheads.held()) <= waiting + flying);
+        self.queue.check_invariants(self.flight.taken());
     }
 }

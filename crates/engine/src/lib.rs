@@ -72,7 +72,9 @@ mod snapshot;
 pub use snapshot::{Counts, Snapshot};
 
 mod bulkhead;
+mod codel;
 mod comeback;
+mod damping;
 mod flight;
 mod forecast;
 mod limit;

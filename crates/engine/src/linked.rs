@@ -1,7 +1,8 @@
-//! A slab whose entries form one list in order of insertion: O(1) to append, to take the first, to remove any.
+//! A slab whose entries form lists in order of insertion: O(1) to append, to take either end, to remove any.
 //!
-//! Both the queue and the requests in flight are such lists. Slots are reused, and each carries a generation, so a
-//! key that outlived its entry finds nothing rather than a stranger.
+//! All who wait are in one slab, in as many lists as there are lines to wait in, so that a key says who it is wherever
+//! that one stands; those in flight are one list. Slots are reused, and each carries a generation, so a key that outlived
+//! its entry finds nothing rather than a stranger.
 
 use alloc::vec::Vec;
 
@@ -20,6 +21,22 @@ impl Key {
     }
 }
 
+/// One list of a slab. Whoever keeps it has to pass it along with every key of its entries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List {
+    first: u32,
+    last: u32,
+    len: u32,
+}
+
+impl List {
+    pub(crate) const EMPTY: Self = Self { first: NONE, last: NONE, len: 0 };
+
+    pub(crate) const fn len(&self) -> u32 {
+        self.len
+    }
+}
+
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
@@ -32,39 +49,30 @@ struct Slot<T> {
 #[derive(Debug)]
 pub(crate) struct LinkedSlab<T> {
     slots: Vec<Slot<T>>,
-    first: u32,
-    last: u32,
     free: u32,
     len: u32,
 }
 
 impl<T> LinkedSlab<T> {
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), first: NONE, last: NONE, free: NONE, len: 0 }
+        Self { slots: Vec::new(), free: NONE, len: 0 }
     }
 
+    /// Entries in all lists.
     pub(crate) const fn len(&self) -> u32 {
         self.len
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    pub(crate) fn push_back(&mut self, value: T) -> Key {
-        let slot = self.take_free_slot(value);
-        match self.last {
-            NONE => self.first = slot,
+    pub(crate) fn push_back(&mut self, list: &mut List, value: T) -> Key {
+        let slot = self.take_free_slot(list.last, value);
+        match list.last {
+            NONE => list.first = slot,
             last => self.slots[last as usize].after = slot,
         }
-        self.last = slot;
+        list.last = slot;
+        list.len += 1;
         self.len += 1;
         Key { slot, generation: self.slots[slot as usize].generation }
-    }
-
-    pub(crate) fn pop_front(&mut self) -> Option<(Key, T)> {
-        let key = Key { slot: self.first, generation: self.slots.get(self.first as usize)?.generation };
-        self.remove(key).map(|value| (key, value))
     }
 
     pub(crate) fn get(&self, key: Key) -> Option<&T> {
@@ -72,15 +80,16 @@ impl<T> LinkedSlab<T> {
         if slot.generation == key.generation { slot.value.as_ref() } else { None }
     }
 
-    pub(crate) fn front(&self) -> Option<&T> {
-        self.slots.get(self.first as usize)?.value.as_ref()
+    pub(crate) fn front(&self, list: &List) -> Option<(Key, &T)> {
+        self.at(list.first)
     }
 
-    pub(crate) fn back(&self) -> Option<&T> {
-        self.slots.get(self.last as usize)?.value.as_ref()
+    pub(crate) fn back(&self, list: &List) -> Option<(Key, &T)> {
+        self.at(list.last)
     }
 
-    pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
+    /// Takes an entry out of its list, which has to be this one.
+    pub(crate) fn remove(&mut self, list: &mut List, key: Key) -> Option<T> {
         let slot = self.slots.get_mut(key.index()).filter(|slot| slot.generation == key.generation)?;
         let value = slot.value.take()?;
         let (before, after) = (slot.before, slot.after);
@@ -88,28 +97,34 @@ impl<T> LinkedSlab<T> {
         slot.after = self.free;
         self.free = key.slot;
         match before {
-            NONE => self.first = after,
+            NONE => list.first = after,
             before => self.slots[before as usize].after = after,
         }
         match after {
-            NONE => self.last = before,
+            NONE => list.last = before,
             after => self.slots[after as usize].before = before,
         }
+        list.len -= 1;
         self.len -= 1;
         Some(value)
     }
 
-    fn take_free_slot(&mut self, value: T) -> u32 {
+    fn at(&self, slot: u32) -> Option<(Key, &T)> {
+        let entry = self.slots.get(slot as usize)?;
+        Some((Key { slot, generation: entry.generation }, entry.value.as_ref()?))
+    }
+
+    fn take_free_slot(&mut self, before: u32, value: T) -> u32 {
         if self.free == NONE {
             // Policy bounds keep the number of entries far below 2^32.
             let slot = self.slots.len() as u32;
-            self.slots.push(Slot { generation: 0, before: self.last, after: NONE, value: Some(value) });
+            self.slots.push(Slot { generation: 0, before, after: NONE, value: Some(value) });
             return slot;
         }
         let slot = self.free;
         let entry = &mut self.slots[slot as usize];
         self.free = entry.after;
-        entry.before = self.last;
+        entry.before = before;
         entry.after = NONE;
         entry.value = Some(value);
         slot
@@ -124,34 +139,37 @@ mod tests {
 
     #[test]
     fn a_stale_key_finds_nothing() {
-        let mut list = LinkedSlab::new();
-        let old = list.push_back('a');
-        assert_eq!(list.remove(old), Some('a'));
-        let new = list.push_back('b');
+        let (mut slab, mut list) = (LinkedSlab::new(), List::EMPTY);
+        let old = slab.push_back(&mut list, 'a');
+        assert_eq!(slab.remove(&mut list, old), Some('a'));
+        let new = slab.push_back(&mut list, 'b');
         assert_eq!(old.index(), new.index());
-        assert_eq!(list.remove(old), None);
-        assert_eq!(list.get(new), Some(&'b'));
+        assert_eq!(slab.remove(&mut list, old), None);
+        assert_eq!(slab.get(new), Some(&'b'));
     }
 
     proptest! {
-        /// Against the obvious model: a deque that removes by searching.
+        /// Against the obvious model: deques that remove by searching.
         #[test]
-        fn behaves_like_a_deque(operations in prop::collection::vec((0u8..3, any::<prop::sample::Index>()), 0..200)) {
-            let mut list = LinkedSlab::new();
-            let mut model: VecDeque<(Key, usize)> = VecDeque::new();
-            for (number, (operation, index)) in operations.into_iter().enumerate() {
+        fn behaves_like_deques(
+            operations in prop::collection::vec((0u8..4, 0usize..3, any::<prop::sample::Index>()), 0..200)
+        ) {
+            let (mut slab, mut lists) = (LinkedSlab::new(), [List::EMPTY; 3]);
+            let mut models: [VecDeque<(Key, usize)>; 3] = Default::default();
+            for (number, (operation, which, index)) in operations.into_iter().enumerate() {
+                let (list, model) = (&mut lists[which], &mut models[which]);
                 match operation {
-                    0 => model.push_back((list.push_back(number), number)),
-                    1 => prop_assert_eq!(list.pop_front(), model.pop_front()),
-                    _ if model.is_empty() => {}
+                    0 | 1 => model.push_back((slab.push_back(list, number), number)),
+                    _ if model.is_empty() => prop_assert!(slab.front(list).is_none()),
                     _ => {
                         let (key, value) = model.remove(index.index(model.len())).unwrap();
-                        prop_assert_eq!(list.remove(key), Some(value));
+                        prop_assert_eq!(slab.remove(list, key), Some(value));
                     }
                 }
                 prop_assert_eq!(list.len() as usize, model.len());
-                prop_assert_eq!(list.front(), model.front().map(|(_, value)| value));
-                prop_assert_eq!(list.back(), model.back().map(|(_, value)| value));
+                prop_assert_eq!(slab.front(list).map(|(key, value)| (key, *value)), model.front().copied());
+                prop_assert_eq!(slab.back(list).map(|(key, value)| (key, *value)), model.back().copied());
+                prop_assert_eq!(slab.len() as usize, models.iter().map(VecDeque::len).sum::<usize>());
             }
         }
     }

@@ -66,7 +66,7 @@ pub struct RetryPolicy {
     pub percent: u32,
     /// So many can be saved up for when they are needed.
     pub burst: u32,
-    /// So many a second are let in however few first tries there are.
+    /// So many a second are let in besides, so that where little is asked for there can be a retry too.
     pub per_second: u32,
 }
 

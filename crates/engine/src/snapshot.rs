@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::decision::Reason;
+use crate::policy::PRIORITIES_MAX;
 
 /// How an [`Admission`](crate::Admission) stands at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,12 @@ pub struct Snapshot {
     pub max_queue_depth: u32,
     /// How many may wait; a derived capacity as it is now.
     pub queue_capacity: u32,
+    /// How many of each class wait, the most important first.
+    pub waiting_by_priority: [u32; PRIORITIES_MAX],
+    /// How many slots each class takes.
+    pub in_flight_by_priority: [u32; PRIORITIES_MAX],
+    /// Retries that could be let in now; `None` where the policy does nothing about them.
+    pub retries_left: Option<u32>,
     /// How long a slot stays taken, smoothed; `None` until the first is free again.
     pub service_time: Option<Duration>,
     /// What has happened so far.

@@ -206,12 +206,16 @@ impl Queue {
         class.in_flight -= slots;
         class.observe(nanos(took));
         class.flows.settle(place.flow, charged, took, slots, place.weight);
+        for class in &mut self.classes {
+            class.guess(nanos(took));
+        }
         self.leave(place);
     }
 
     /// How many slots are given to others before somebody has one who comes now.
     pub(crate) fn ahead(&self, place: Place) -> u32 {
-        let before = self.classes[..usize::from(place.class)].iter().map(|class| class.flows.slots()).sum::<u32>();
+        let before =
+            self.classes[..usize::from(place.class)].iter().map(|class| class.flows.slots()).sum::<u32>();
         let class = self.class(place);
         before.saturating_add(class.flows.ahead(place.flow, place.rank, place.weight, place.cost.get()))
     }
@@ -227,40 +231,40 @@ impl Queue {
         (1.0 - used / f64::from(limit.max(1))).max(self.class(place).floor).max(0.01)
     }
 
+    /// Whether somebody waits all the time.
+    pub(crate) fn any_is_standing(&self) -> bool {
+        self.classes.last().is_some_and(|class| class.standing.is_standing())
+    }
+
     /// Whether somebody of this class, or more important, waits all the time.
     pub(crate) fn is_standing(&self, place: Place) -> bool {
         self.class(place).standing.is_standing()
     }
 
-    /// Whom somebody may push out who finds the queue full: the last of the least important class that has more than its
-    /// floor's part of the places; within the own class, for a first try, a retry, or else the last of a tenant that has at
-    /// least two more in line.
+    /// Whom somebody may push out who finds the queue full: somebody less important; within the own class, for a first try,
+    /// a retry, or else the last of a tenant that has at least two more in line.
     pub(crate) fn lesser(&self, place: Place, places: u32) -> Option<Key> {
-        let lesser = (usize::from(place.class) + 1..self.classes.len()).rev();
-        let mut above_floor = lesser.map(|number| &self.classes[number]).filter(|class| {
-            let kept = libm::ceil(class.floor * f64::from(places)) as u32;
-            class.len > kept
-        });
-        if let Some(class) = above_floor.next() {
-            let (flow, rank, _) = class.flows.longest()?;
-            return self.last(class, flow, rank);
-        }
-        let class = self.class(place);
-        if place.rank == Rank::First
-            && let Some(flow) = class.flows.any_retry()
-        {
-            return self.last(class, flow, Rank::Retry);
-        }
-        let (flow, rank, slots) = class.flows.longest()?;
-        let own = class.flows.waits_for(place.flow).saturating_add(place.cost.get());
-        (slots > own && (rank == place.rank || rank == Rank::Retry)).then(|| self.last(class, flow, rank))?
+        self.less_important(place, places).or_else(|| {
+            let class = self.class(place);
+            if place.rank == Rank::First
+                && let Some(flow) = class.flows.any_retry()
+            {
+                return self.last(class, flow, Rank::Retry);
+            }
+            let (flow, rank, slots) = class.flows.longest()?;
+            let own = class.flows.waits_for(place.flow).saturating_add(place.cost.get());
+            if slots > own && rank == place.rank { self.last(class, flow, rank) } else { None }
+        })
     }
 
-    /// Whether anybody waits who is less important, beyond what their floors are worth of so many places.
-    pub(crate) fn has_lesser(&self, place: Place, places: u32) -> bool {
-        self.classes[usize::from(place.class) + 1..].iter().any(|class| {
-            f64::from(class.len) > libm::ceil(class.floor * f64::from(places))
-        })
+    /// The last of the least important class that has more than its floor's part of so many places.
+    pub(crate) fn less_important(&self, place: Place, places: u32) -> Option<Key> {
+        let classes = self.classes[usize::from(place.class) + 1..].iter().rev();
+        let mut above_floor =
+            classes.filter(|class| f64::from(class.len) > libm::ceil(class.floor * f64::from(places)));
+        let class = above_floor.next()?;
+        let (flow, rank, _) = class.flows.longest()?;
+        self.last(class, flow, rank)
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> Option<Waiting> {
@@ -290,6 +294,14 @@ impl Queue {
     /// How many ends are kept, dead ones included.
     pub(crate) fn ends_kept(&self) -> usize {
         self.ends.len()
+    }
+
+    /// What must hold of the classes, when so many slots are taken.
+    pub(crate) fn check_invariants(&self, taken: u32) {
+        let sum = |number: fn(&Class) -> u32| self.classes.iter().map(number).sum::<u32>();
+        debug_assert_eq!(sum(|class| class.len), self.len(), "the classes and the queue disagree");
+        debug_assert_eq!(sum(|class| class.in_flight), taken, "the classes and the flight disagree");
+        debug_assert_eq!(self.is_empty(), sum(|class| class.flows.slots()) == 0);
     }
 
     fn class(&self, place: Place) -> &Class {

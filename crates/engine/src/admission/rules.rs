@@ -1,0 +1,148 @@
+//! Who is let in, who may wait, and who is refused on arrival.
+//!
+//! Nothing changes in here, but for what is looked up; what is decided is done by [`Admission`].
+
+use core::time::Duration;
+
+use super::Admission;
+use crate::damping::Tried;
+use crate::decision::{Arrival, Reason};
+use crate::forecast::Slots;
+use crate::policy::{Capacity, Discipline, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy};
+use crate::queue::Place;
+use crate::time::{Timestamp, nanos};
+
+impl Admission {
+    /// Why this arrival must be refused, if it must. The checks go from the cheapest to the dearest, and from what
+    /// the client can do least about to what it can do most about.
+    pub(super) fn refusal(
+        &mut self,
+        now: Timestamp,
+        arrival: &Arrival,
+        place: Place,
+        tried: Tried,
+    ) -> Option<Reason> {
+        if arrival.deadline.is_some_and(|deadline| deadline <= now) {
+            return Some(Reason::Deadline);
+        }
+        if !self.bulkheads.has_room(arrival.route) {
+            return Some(Reason::RouteLimit);
+        }
+        if self.damping.as_mut().is_some_and(|damping| !damping.affords(now, tried)) {
+            return Some(Reason::RetryBudget);
+        }
+        if self.has_room(place) {
+            return None;
+        }
+        if self.tenant_has_its_share(arrival, place) {
+            return Some(Reason::TenantLimit);
+        }
+        if self.queue.len() >= self.capacity() && self.queue.lesser(place, self.capacity()).is_none() {
+            return Some(Reason::QueueFull);
+        }
+        let wait = self.wait(now, place);
+        if self.queue_policy.discipline == Discipline::Forecast
+            && wait > self.budget(now, arrival.deadline, place)
+        {
+            return Some(Reason::WaitTooLong);
+        }
+        self.last_useful_start(arrival)
+            .is_some_and(|start| now.after(wait) >= start)
+            .then_some(Reason::Deadline)
+    }
+
+    /// Whether the tenant takes or waits for as much as it may, now that there is too little for all.
+    fn tenant_has_its_share(&self, arrival: &Arrival, place: Place) -> bool {
+        let (Some(share), Some(tenant)) = (self.tenant_share, arrival.tenant) else { return false };
+        let most = (f64::from(self.limit.current()) * share).max(2.0);
+        f64::from(self.queue.held_by(place, tenant).saturating_add(place.slots(u32::MAX))) > most
+    }
+
+    /// Whether there are as many free slots as this one takes.
+    pub(super) fn has_slots(&self, place: Place) -> bool {
+        let limit = self.limit.current();
+        self.flight.taken().saturating_add(place.slots(limit)) <= limit
+    }
+
+    /// Whether an arrival gets its slots at once.
+    pub(super) fn has_room(&self, place: Place) -> bool {
+        self.queue.is_empty() && self.has_slots(place)
+    }
+
+    pub(super) fn slots(&self, now: Timestamp) -> Slots {
+        Slots {
+            limit: self.limit.current(),
+            taken: self.flight.taken(),
+            oldest: self.flight.oldest().unwrap_or(now),
+            youngest: self.flight.youngest().unwrap_or(now),
+        }
+    }
+
+    /// How long somebody will wait who comes now: until those before him have been served, while more important ones go on
+    /// to come as they did of late.
+    fn wait(&self, now: Timestamp, place: Place) -> Duration {
+        let wait = self.forecast.wait(now, self.queue.ahead(place), self.slots(now));
+        longer(wait, self.queue.share(now, place, self.limit.current()))
+    }
+
+    /// How long somebody who arrives now may wait. Where there is a queue all the time it is shorter: a tenth of the time
+    /// that the client has, or what the policy says if that is less; but four requests may always wait, or slots would
+    /// stand empty between one and the next.
+    fn budget(&self, now: Timestamp, deadline: Option<Timestamp>, place: Place) -> Duration {
+        let QueuePolicy { wait, capacity, standing_wait, .. } = self.queue_policy;
+        if capacity != Capacity::Derived || !self.queue.is_standing(place) {
+            return wait;
+        }
+        let brief = deadline.map_or(standing_wait, |deadline| standing_wait.min(deadline.since(now) / 10));
+        brief.max(longer(self.four_turns(), self.queue.share(now, place, self.limit.current()))).min(wait)
+    }
+
+    /// In so long four slots come free.
+    fn four_turns(&self) -> Duration {
+        self.forecast.service().unwrap_or_default() / self.limit.current().max(1) * 4
+    }
+
+    /// The last moment at which starting on this request is of use to its client.
+    pub(super) fn last_useful_start(&self, arrival: &Arrival) -> Option<Timestamp> {
+        let service = self.forecast.service().unwrap_or(Duration::ZERO);
+        arrival.deadline.map(|deadline| Timestamp::ZERO.after(deadline.since(Timestamp::ZERO.after(service))))
+    }
+
+    /// How many may wait. Where it is forecast who would wait too long, that keeps a derived queue short, more exactly than
+    /// a number of places could; the number is then the bound on memory.
+    pub(super) fn capacity(&self) -> u32 {
+        match self.queue_policy.capacity {
+            // Nobody can wait for no time.
+            _ if self.queue_policy.wait.is_zero() => 0,
+            Capacity::Fixed(capacity) => capacity.min(QUEUE_CAPACITY_MAX),
+            Capacity::Derived if self.queue_policy.discipline == Discipline::Forecast => {
+                QUEUE_CAPACITY_DERIVED_MAX
+            }
+            Capacity::Derived => self.places(self.queue_policy.wait),
+        }
+    }
+
+    pub(super) fn capacity_shown(&self) -> u32 {
+        match self.queue_policy.capacity {
+            Capacity::Derived if self.capacity() > 0 && self.queue.any_is_standing() => {
+                let QueuePolicy { wait, standing_wait, .. } = self.queue_policy;
+                self.places(standing_wait.max(self.four_turns()).min(wait))
+            }
+            Capacity::Derived if self.capacity() > 0 => self.places(self.queue_policy.wait),
+            _ => self.capacity(),
+        }
+    }
+
+    /// How many can be served within this time, at least one; as far as that is known.
+    fn places(&self, wait: Duration) -> u32 {
+        let places = self.forecast.capacity(self.limit.current(), wait);
+        places.map_or(QUEUE_CAPACITY_DERIVED_MAX, |places| {
+            places.clamp(1, QUEUE_CAPACITY_DERIVED_MAX.into()) as u32
+        })
+    }
+}
+
+/// A time in which so much of the capacity is used by others takes so much longer.
+fn longer(time: Duration, share: f64) -> Duration {
+    if share >= 1.0 { time } else { Duration::from_nanos((nanos(time) as f64 / share) as u64) }
+}
