@@ -68,6 +68,118 @@ mod admit_and_complete {
     }
 }
 
+/// Everything on: eight classes with floors, a thousand tenants, deadlines, a budget for retries, ten thousand waiting.
+#[divan::bench_group(name = "everything_on")]
+mod everything_on {
+    use super::*;
+    use std::collections::VecDeque;
+
+    const WAITING: u32 = 10_000;
+    const TENANTS: u64 = 1_000;
+
+    /// An admission that is full, and what is in flight.
+    struct Full {
+        admission: Admission,
+        permits: VecDeque<Permit>,
+        tickets: Vec<Option<Ticket>>,
+        number: u64,
+    }
+
+    impl Full {
+        fn new() -> Self {
+            let hour = Duration::from_secs(3600);
+            let admission = Admission::new(AdmissionPolicy {
+                priorities: vec![PriorityPolicy { floor: 0.02 }; PRIORITIES_MAX],
+                retries: Some(RetryPolicy { percent: 10, burst: 100, per_second: 1 }),
+                ..AdmissionPolicy::new(
+                    LimitPolicy::Fixed(NonZeroU32::new(64).unwrap()),
+                    QueuePolicy::of(hour, Capacity::Fixed(2 * WAITING)),
+                )
+            });
+            let mut full = Self { admission, permits: VecDeque::new(), tickets: Vec::new(), number: 0 };
+            for _ in 0..WAITING + 64 {
+                full.arrive();
+            }
+            // Long enough that classes, flows and service times are what they will be.
+            for _ in 0..WAITING * 10 {
+                full.arrive();
+                full.complete();
+            }
+            full
+        }
+
+        fn now(&self) -> Timestamp {
+            Timestamp::from_nanos(self.number * 1000)
+        }
+
+        fn arrive(&mut self) -> Option<usize> {
+            self.number += 1;
+            let random = scramble(self.number);
+            let arrival = Arrival::new(RouteId(random as u32 % 16))
+                .with_priority(Priority((random >> 8) as u8 % PRIORITIES_MAX as u8))
+                .with_tenant(Tenant::new(scramble((random >> 16) % TENANTS)))
+                .with_deadline(self.now().after(Duration::from_secs(1800)))
+                .with_fingerprint(random);
+            let decision = self.admission.arrive(self.now(), arrival);
+            self.listen();
+            match decision {
+                Decision::Admit(permit) => self.permits.push_back(permit),
+                Decision::Queue(ticket) => {
+                    let index = ticket.id().index();
+                    if self.tickets.len() <= index {
+                        self.tickets.resize_with(index + 1, || None);
+                    }
+                    self.tickets[index] = Some(ticket);
+                    return Some(index);
+                }
+                Decision::Reject(_) => {}
+            }
+            None
+        }
+
+        fn complete(&mut self) {
+            if let Some(permit) = self.permits.pop_front() {
+                self.admission.complete(self.now(), permit, Outcome::Success);
+                self.listen();
+            }
+        }
+
+        fn listen(&mut self) {
+            while let Some(event) = self.admission.poll_event() {
+                if let Event::Granted { ticket, permit } = event {
+                    self.tickets[ticket.index()] = None;
+                    self.permits.push_back(permit);
+                }
+            }
+            black_box(self.admission.poll_timeout());
+        }
+    }
+
+    /// From an arrival to a completion that grants a slot to another.
+    #[divan::bench]
+    fn arrive_and_complete(bencher: Bencher<'_, '_>) {
+        let mut full = Full::new();
+        bencher.bench_local(|| {
+            full.arrive();
+            full.complete();
+        });
+        assert_eq!(full.admission.snapshot().queue_depth, WAITING);
+    }
+
+    /// Somebody joins the queue and leaves it again.
+    #[divan::bench]
+    fn arrive_and_cancel(bencher: Bencher<'_, '_>) {
+        let mut full = Full::new();
+        bencher.bench_local(|| {
+            if let Some(ticket) = full.arrive().and_then(|index| full.tickets[index].take()) {
+                let now = full.now();
+                full.admission.cancel(now, ticket);
+                full.listen();
+            }
+        });
+    }
+}
+
 /// A refusal by a full queue.
 #[divan::bench_group(name = "reject")]
 mod reject {
