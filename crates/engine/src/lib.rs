@@ -52,8 +52,9 @@ pub use decision::{
 
 mod policy;
 pub use policy::{
-    AdmissionPolicy, AimdPolicy, Capacity, Discipline, EbbPolicy, LIMIT_MAX, LimitPolicy, PRIORITIES_MAX,
-    PriorityPolicy, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy, RangePolicy, RetryPolicy,
+    AdmissionPolicy, AimdPolicy, BreakerPolicy, Capacity, Discipline, EbbPolicy, LIMIT_MAX, LimitPolicy,
+    PRIORITIES_MAX, PROBES_MAX, PriorityPolicy, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy,
+    RangePolicy, RetryPolicy,
 };
 
 mod rate;
@@ -64,6 +65,9 @@ pub use retry::{Backoff, RetryBudget};
 
 mod told;
 pub use told::{Return, Told};
+
+mod breaker;
+pub use breaker::{Breaker, BreakerState, Pass, Refused, Tally, Verdict};
 
 mod admission;
 pub use admission::Admission;

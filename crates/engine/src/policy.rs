@@ -185,3 +185,49 @@ pub enum Capacity {
     /// [`QUEUE_CAPACITY_DERIVED_MAX`], which also holds until a service time is known.
     Derived,
 }
+
+/// The most probes that a half-open breaker may let through at once.
+pub const PROBES_MAX: u32 = 16;
+
+/// When a breaker opens, and how it closes again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BreakerPolicy {
+    /// So many connections in a row could not be made.
+    pub connect_failures: NonZeroU32,
+    /// This share of the requests in the window has failed, from 0 to 1.
+    pub failure_ratio: f64,
+    /// With fewer requests in the window, a share of them says nothing.
+    pub min_requests: NonZeroU32,
+    /// How far back requests are counted, to a tenth of it.
+    pub window: Duration,
+    /// How long it stays open at first; twice as long each time that the probes fail.
+    pub open: Duration,
+    /// The longest that it stays open.
+    pub open_max: Duration,
+    /// So many probes are under way at once while it is half open, and so many have to succeed; at most [`PROBES_MAX`].
+    pub probes: NonZeroU32,
+    /// A probe of which nothing was heard for so long gives its place to another.
+    pub probe_timeout: Duration,
+}
+
+impl BreakerPolicy {
+    /// Careful: what still answers one time in five is left alone. `timeout` is the longest time that an answer takes.
+    pub const fn careful(timeout: Duration) -> Self {
+        const fn number(number: u32) -> NonZeroU32 {
+            match NonZeroU32::new(number) {
+                Some(number) => number,
+                None => NonZeroU32::MIN,
+            }
+        }
+        Self {
+            connect_failures: number(5),
+            failure_ratio: 0.8,
+            min_requests: number(20),
+            window: Duration::from_secs(10),
+            open: Duration::from_secs(1),
+            open_max: Duration::from_secs(30),
+            probes: number(3),
+            probe_timeout: timeout,
+        }
+    }
+}
