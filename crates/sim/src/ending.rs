@@ -24,7 +24,8 @@ impl Ending {
         match self {
             Self::Answered => Outcome::Success,
             Self::Broken | Self::Overdue => Outcome::Overload,
-            Self::Failed | Self::Left => Outcome::Ignore,
+            Self::Failed => Outcome::Failure,
+            Self::Left => Outcome::Ignore,
         }
     }
 }
