@@ -23,7 +23,8 @@
 
 mod model;
 pub use model::{
-    AccessLog, Bulkhead, Endpoint, Host, PathPattern, Policy, RateKey, RateLimit, Route, Server, Upstream,
+    AccessLog, Breaker, Bulkhead, Ejection, Endpoint, HealthCheck, Host, PathPattern, Policy, RateKey,
+    RateLimit, Route, Server, Upstream,
 };
 
 mod keys;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tidegate_engine::{LimitPolicy, QueuePolicy, Quota};
+use tidegate_engine::{BreakerPolicy, LimitPolicy, QueuePolicy, Quota, RetryPolicy};
 
 /// Everything a policy file says, with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +90,45 @@ pub struct Upstream {
     pub limit: LimitPolicy,
     /// `[upstream.queue]`
     pub queue: QueuePolicy,
+    /// `[upstream.breaker]`, one for each endpoint; `None` when it is turned off.
+    pub breaker: Option<Breaker>,
+    /// `[upstream.health_check]`; `None` unless it is written.
+    pub health_check: Option<HealthCheck>,
+    /// `[upstream.retry]`: how often the gateway itself tries again.
+    pub retry: RetryPolicy,
+}
+
+/// `[upstream.breaker]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Breaker {
+    /// When it opens by what it sees itself, and how it closes.
+    pub policy: BreakerPolicy,
+    /// When it opens because the other endpoints do better; `None` for never.
+    pub ejection: Option<Ejection>,
+}
+
+/// When an endpoint is ejected because the others do better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ejection {
+    /// How much larger the share of its requests that went badly must be, from 0 to 1.
+    pub worse_by: f64,
+    /// The largest share of the endpoints that may be out after one has been ejected, from 0 to 1.
+    pub max_ejected: f64,
+}
+
+/// `[upstream.health_check]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthCheck {
+    /// What is asked for: a path, perhaps with a query, in plain ASCII.
+    pub path: String,
+    /// From one question to the next.
+    pub interval: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// So many good answers in a row make an endpoint healthy.
+    pub healthy_after: NonZeroU32,
+    /// So many questions in a row without a good answer make it unhealthy.
+    pub unhealthy_after: NonZeroU32,
 }
 
 /// Where an upstream listens: `http://host:port`.

@@ -5,6 +5,9 @@
 mod table;
 pub(crate) use table::{ALGORITHMS, CONCURRENCY, QUEUE, RATE_LIMIT, ROOT, ROUTE, SERVER, UPSTREAM};
 
+mod protection;
+pub(crate) use protection::{BREAKER, HEALTH_CHECK, RETRY};
+
 use std::time::Duration;
 
 use crate::values::{duration_text, grouped};
@@ -126,6 +129,7 @@ pub(crate) enum Form {
     Path,
     RateKey,
     Reference,
+    Target,
 }
 
 impl Form {
@@ -142,6 +146,7 @@ impl Form {
             Self::Path => "path pattern: `/x`, `/x/*` or `/*`",
             Self::RateKey => "`client-ip`, `header:NAME`, `route` or `global`",
             Self::Reference => "name of an upstream",
+            Self::Target => "path, with a query if need be",
         }
     }
 
@@ -156,6 +161,7 @@ impl Form {
             Self::Name | Self::Reference => r"^[a-z0-9_-]{1,64}$",
             Self::Network => r"^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
             Self::Path => r"^/[^*?#;]*\*?$",
+            Self::Target => r"^/[!-~]{0,255}$",
             Self::RateKey => r"^(client-ip|route|global|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_engine::{LIMIT_MAX, QUEUE_CAPACITY_MAX};
 
 use super::Absent::{Default, Means, Required};
-use super::{Form, Key, Kind, Section, Shape};
+use super::{BREAKER, Form, HEALTH_CHECK, Key, Kind, RETRY, Section, Shape};
 
 const UPSTREAMS_MAX: usize = 256;
 const ROUTES_MAX: usize = 1_000;
@@ -133,7 +133,7 @@ pub(crate) static UPSTREAM: Section = Section {
     path: "upstream",
     shape: Shape::Many { max: UPSTREAMS_MAX },
     doc: "One service, protected by one concurrency limit and one queue. At least one is needed.",
-    inner: &[&CONCURRENCY, &QUEUE],
+    inner: &[&CONCURRENCY, &QUEUE, &BREAKER, &HEALTH_CHECK, &RETRY],
     not_yet: &[],
     keys: &[
         Key::new(

@@ -36,11 +36,15 @@ pub enum LintCode {
     ShortDrain,
     /// TG016
     UpstreamUnused,
+    /// TG017
+    HealthCheckOverlaps,
+    /// TG018
+    HealthCheckAlone,
 }
 
 impl LintCode {
     /// Every lint, by code.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::UnreachableRoute,
         Self::QueueBeyondBudget,
         Self::LongWait,
@@ -57,6 +61,8 @@ impl LintCode {
         Self::LogFileUnused,
         Self::ShortDrain,
         Self::UpstreamUnused,
+        Self::HealthCheckOverlaps,
+        Self::HealthCheckAlone,
     ];
 
     /// The code, such as `TG001`.
@@ -109,6 +115,12 @@ impl LintCode {
                 "`drain` is shorter than an upstream's `timeout`: requests in good time are cut off.",
             ),
             Self::UpstreamUnused => ("TG016", "No route leads to this upstream."),
+            Self::HealthCheckOverlaps => {
+                ("TG017", "A health check's `timeout` is longer than its `interval`.")
+            }
+            Self::HealthCheckAlone => {
+                ("TG018", "There is a health check, but no other endpoint that requests could go to.")
+            }
         }
     }
 }

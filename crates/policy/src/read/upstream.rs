@@ -5,8 +5,8 @@ use std::time::Duration;
 use tidegate_engine::{Capacity, QueuePolicy};
 
 use super::section::{Found, Section, duration, integer, switch, text};
-use super::{Places, concurrency, unique};
-use crate::keys::{CONCURRENCY, QUEUE, UPSTREAM};
+use super::{Places, concurrency, protection, unique};
+use crate::keys::{BREAKER, CONCURRENCY, HEALTH_CHECK, QUEUE, RETRY, UPSTREAM};
 use crate::model::Upstream;
 use crate::problem::Report;
 use crate::values;
@@ -69,10 +69,16 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
     let idle_timeout = section.duration("idle_timeout");
     let concurrency = section.child(&CONCURRENCY);
     let queue = section.child(&QUEUE);
+    let breaker = section.child(&BREAKER);
+    let health_check = section.child(&HEALTH_CHECK);
+    let retry = section.child(&RETRY);
     section.close();
     Some(Upstream {
         limit: concurrency::read(index, concurrency, timeout, report, places),
         queue: read_queue(index, queue, timeout, report, places),
+        breaker: protection::breaker(index, breaker, timeout, report, places),
+        health_check: protection::health_check(index, health_check, report, places),
+        retry: protection::retry(index, retry, report, places),
         name: name?,
         endpoints,
         timeout,

@@ -86,6 +86,17 @@ pub(crate) fn file_path(text: &str) -> Result<PathBuf, Wrong> {
     Ok(PathBuf::from(text))
 }
 
+/// A path, perhaps with a query, as it goes into a request line.
+pub(crate) fn target(text: &str) -> Result<String, Wrong> {
+    if text.starts_with('/') && text.len() <= 256 && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(text.to_owned());
+    }
+    Err(Wrong::new(
+        "this cannot be asked for",
+        "write a path such as \"/healthz\", in plain ASCII, at most 256 characters",
+    ))
+}
+
 /// A method name, in upper case.
 pub(crate) fn method(text: &str) -> Result<String, Wrong> {
     if is_token(text) && text.len() <= 32 {

@@ -63,6 +63,32 @@ fn the_shortest_policy_has_every_default() {
                             standing_wait: 200ms,
                             discipline: Forecast,
                         },
+                        breaker: Some(
+                            Breaker {
+                                policy: BreakerPolicy {
+                                    connect_failures: 5,
+                                    failure_ratio: 0.8,
+                                    min_requests: 20,
+                                    window: 10s,
+                                    open: 1s,
+                                    open_max: 30s,
+                                    probes: 3,
+                                    probe_timeout: 2s,
+                                },
+                                ejection: Some(
+                                    Ejection {
+                                        worse_by: 0.3,
+                                        max_ejected: 0.5,
+                                    },
+                                ),
+                            },
+                        ),
+                        health_check: None,
+                        retry: RetryPolicy {
+                            percent: 20,
+                            burst: 100,
+                            per_second: 10,
+                        },
                     },
                 ],
                 routes: [
@@ -163,6 +189,40 @@ fn every_key_at_once() {
                             standing_wait: 150ms,
                             discipline: Forecast,
                         },
+                        breaker: Some(
+                            Breaker {
+                                policy: BreakerPolicy {
+                                    connect_failures: 3,
+                                    failure_ratio: 0.9,
+                                    min_requests: 50,
+                                    window: 30s,
+                                    open: 500ms,
+                                    open_max: 60s,
+                                    probes: 2,
+                                    probe_timeout: 3s,
+                                },
+                                ejection: Some(
+                                    Ejection {
+                                        worse_by: 0.2,
+                                        max_ejected: 0.34,
+                                    },
+                                ),
+                            },
+                        ),
+                        health_check: Some(
+                            HealthCheck {
+                                path: "/healthz?deep=1",
+                                interval: 2s,
+                                timeout: 500ms,
+                                healthy_after: 3,
+                                unhealthy_after: 2,
+                            },
+                        ),
+                        retry: RetryPolicy {
+                            percent: 10,
+                            burst: 20,
+                            per_second: 5,
+                        },
                     },
                     Upstream {
                         name: "search",
@@ -190,6 +250,13 @@ fn every_key_at_once() {
                             ),
                             standing_wait: 0ns,
                             discipline: Forecast,
+                        },
+                        breaker: None,
+                        health_check: None,
+                        retry: RetryPolicy {
+                            percent: 20,
+                            burst: 100,
+                            per_second: 10,
                         },
                     },
                     Upstream {
@@ -221,6 +288,27 @@ fn every_key_at_once() {
                             capacity: Derived,
                             standing_wait: 50ms,
                             discipline: Forecast,
+                        },
+                        breaker: Some(
+                            Breaker {
+                                policy: BreakerPolicy {
+                                    connect_failures: 5,
+                                    failure_ratio: 0.8,
+                                    min_requests: 20,
+                                    window: 10s,
+                                    open: 1s,
+                                    open_max: 30s,
+                                    probes: 3,
+                                    probe_timeout: 2s,
+                                },
+                                ejection: None,
+                            },
+                        ),
+                        health_check: None,
+                        retry: RetryPolicy {
+                            percent: 20,
+                            burst: 100,
+                            per_second: 10,
                         },
                     },
                 ],

@@ -5,6 +5,7 @@
 mod accepted;
 mod generated;
 mod lints;
+mod protection;
 mod quick;
 mod random;
 mod refused;
