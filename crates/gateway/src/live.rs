@@ -63,9 +63,9 @@ impl Live {
         let upstreams = (0..policy.upstreams.len())
             .map(|index| {
                 let upstream = policy.upstreams[index].clone();
-                let bulkheads = bulkheads(&policy, index, &routes);
+                let admission = policy.admission(index, bulkheads(&policy, index, &routes));
                 let known = before.and_then(|before| before.upstream(&upstream.name));
-                Arc::new(Upstream::new(upstream, bulkheads, known, clock))
+                Arc::new(Upstream::new(upstream, admission, known, clock))
             })
             .collect();
         let rule = |rule: &tidegate_policy::RateLimit| {

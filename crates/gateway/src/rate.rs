@@ -32,6 +32,7 @@ struct Buckets {
 enum Key {
     ClientIp,
     Header(HeaderName),
+    Tenant,
     Route,
     Global,
 }
@@ -42,6 +43,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) path: &'a str,
     pub(crate) route: RouteId,
+    /// The hash of the tenant; `None` where nobody is told from anybody.
+    pub(crate) tenant: Option<u64>,
 }
 
 impl Rule {
@@ -54,6 +57,7 @@ impl Rule {
                 // The policy has checked that it is one.
                 Err(_) => Key::Global,
             },
+            RateKey::Tenant => Key::Tenant,
             RateKey::Route => Key::Route,
             RateKey::Global => Key::Global,
         };
@@ -97,6 +101,7 @@ impl Rule {
             Key::Header(name) => {
                 self.buckets.seed.hash_one(asking.headers.get(name).map(|value| value.as_bytes()))
             }
+            Key::Tenant => self.buckets.seed.hash_one(asking.tenant),
             Key::Route => self.buckets.seed.hash_one(asking.route),
             Key::Global => 0,
         }
@@ -171,8 +176,13 @@ mod tests {
         if let Some(value) = header {
             headers.insert("x-key", value.parse().unwrap());
         }
-        let asking =
-            Asking { client: client.parse().unwrap(), headers: &headers, path: "/api/x", route: RouteId(0) };
+        let asking = Asking {
+            client: client.parse().unwrap(),
+            headers: &headers,
+            path: "/api/x",
+            route: RouteId(0),
+            tenant: None,
+        };
         (0..times).filter(|_| check(rules, Timestamp::ZERO, &asking).is_ok()).count()
     }
 

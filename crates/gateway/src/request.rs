@@ -133,7 +133,8 @@ async fn slot(
         return Ok(Slot::Exempt { _place: place });
     }
     let route = live.routes[index].id;
-    let asking = Asking { client: record.address, headers: &head.headers, path: head.uri.path(), route };
+    let asking =
+        Asking { client: record.address, headers: &head.headers, path: head.uri.path(), route, tenant: None };
     rate::check(&live.rules, record.began(), &asking).map_err(|over| {
         record.over_limit(over.rule);
         over.rejection

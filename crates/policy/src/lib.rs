@@ -23,8 +23,8 @@
 
 mod model;
 pub use model::{
-    AccessLog, Breaker, Bulkhead, Ejection, Endpoint, HealthCheck, Host, PathPattern, Policy, RateKey,
-    RateLimit, Route, Server, Upstream,
+    AccessLog, Breaker, Bulkhead, Ejection, Endpoint, Fingerprint, HealthCheck, Host, PathPattern, Policy,
+    PriorityClass, RateKey, RateLimit, Route, RoutePriority, Server, TenantKey, TenantWeight, Upstream,
 };
 
 mod keys;

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use tidegate_engine::{BreakerPolicy, LimitPolicy, QueuePolicy, Quota, RetryPolicy};
+use tidegate_engine::{
+    AdmissionPolicy, BreakerPolicy, LimitPolicy, PriorityPolicy, QueuePolicy, Quota, RetryPolicy, RouteId,
+};
 
 /// Everything a policy file says, with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,10 +17,59 @@ pub struct Policy {
     pub server: Server,
     /// The services protected. Never empty; names are unique.
     pub upstreams: Vec<Upstream>,
+    /// The classes, the most important first: one to eight. Names are unique.
+    pub priorities: Vec<PriorityClass>,
+    /// Tenants that may have more than others. Names are unique.
+    pub tenants: Vec<TenantWeight>,
     /// Which request goes where; the first that matches wins. Never empty.
     pub routes: Vec<Route>,
     /// Rate limits, in the order they are checked. Names are unique.
     pub rate_limits: Vec<RateLimit>,
+}
+
+impl Policy {
+    /// The class of what nobody says anything about, as an index into the classes: the one called `default`, or the last.
+    #[must_use]
+    pub fn default_priority(&self) -> usize {
+        let named = self.priorities.iter().position(|class| class.name == PriorityClass::DEFAULT);
+        named.unwrap_or_else(|| self.priorities.len().saturating_sub(1))
+    }
+
+    /// What the engine is told to do for the upstream of this number, with these bulkheads.
+    #[must_use]
+    pub fn admission(&self, upstream: usize, bulkheads: Vec<(RouteId, NonZeroU32)>) -> AdmissionPolicy {
+        let upstream = &self.upstreams[upstream];
+        AdmissionPolicy {
+            bulkheads,
+            priorities: self.priorities.iter().map(|class| PriorityPolicy { floor: class.floor }).collect(),
+            tenant_share: upstream.tenant_share,
+            retries: upstream.retries,
+            ..AdmissionPolicy::new(upstream.limit.clone(), upstream.queue)
+        }
+    }
+}
+
+/// `[[priority]]`: a class of requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PriorityClass {
+    /// Its name in routes, headers, metrics and logs.
+    pub name: String,
+    /// The share of the capacity that it has even under overload, from 0.
+    pub floor: f64,
+}
+
+impl PriorityClass {
+    /// The class of what nobody says anything about, if there is one of this name.
+    pub(crate) const DEFAULT: &str = "default";
+}
+
+/// `[[tenant]]`: a tenant that may have more than others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantWeight {
+    /// The value of the header that names it.
+    pub name: String,
+    /// How much it may have beside others, who have 1.
+    pub weight: NonZeroU32,
 }
 
 /// `[server]`
@@ -48,12 +99,36 @@ pub struct Server {
     pub trusted_proxies: Vec<IpNet>,
     /// Fields in which clients say how long they wait, in lower case.
     pub deadline_headers: Vec<String>,
+    /// The most important class that a header may name, unless it comes from a trusted proxy; an index into
+    /// [`Policy::priorities`].
+    pub priority_ceiling: usize,
+    /// The class of what is only prefetched, unless it would be in a lesser one.
+    pub prefetch_priority: Option<usize>,
+    /// Whether `Priority: u=N` (RFC 9218) counts.
+    pub urgency: bool,
+    /// Whether the header that names a tenant is believed of anybody, and not of trusted proxies only.
+    pub untrusted_tenants: bool,
+    /// Fields in which clients say that a request was tried before, in lower case.
+    pub attempt_headers: Vec<String>,
+    /// How a retry that does not say so is known.
+    pub fingerprint: Fingerprint,
     /// The longest `Retry-After` ever sent.
     pub retry_after_max: Duration,
     /// Which requests are logged.
     pub access_log: AccessLog,
     /// Where the log goes; standard output when `None`.
     pub access_log_file: Option<PathBuf>,
+}
+
+/// How a retry that does not say that it is one is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fingerprint {
+    /// Not at all.
+    Off,
+    /// By its `Idempotency-Key`.
+    IdempotencyKey,
+    /// Without one, also by its client's address and credentials, its method and its target.
+    Identified,
 }
 
 /// Which requests are logged.
@@ -90,6 +165,10 @@ pub struct Upstream {
     pub limit: LimitPolicy,
     /// `[upstream.queue]`
     pub queue: QueuePolicy,
+    /// `tenant_share` of `[upstream.fairness]`: the most of the limit that a tenant may hold while it binds.
+    pub tenant_share: Option<f64>,
+    /// `[upstream.retries]`: how many retries by clients are let in; `None` where nothing is done about them.
+    pub retries: Option<RetryPolicy>,
     /// `[upstream.breaker]`, one for each endpoint; `None` when it is turned off.
     pub breaker: Option<Breaker>,
     /// `[upstream.health_check]`; `None` unless it is written.
@@ -160,12 +239,37 @@ pub struct Route {
     pub methods: Vec<String>,
     /// Index into [`Policy::upstreams`].
     pub upstream: usize,
+    /// How important its requests are.
+    pub priority: RoutePriority,
+    /// On whose behalf its requests come; `None` where nobody is told from anybody.
+    pub tenant: Option<TenantKey>,
+    /// How many slots each of its requests takes.
+    pub cost: NonZeroU32,
     /// The bound on this route's own requests, if it has one.
     pub bulkhead: Option<Bulkhead>,
     /// How long an answer is of use, whatever the client says.
     pub deadline: Option<Duration>,
     /// Never limited, never sampled: health checks.
     pub exempt: bool,
+}
+
+/// `priority` of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoutePriority {
+    /// All of its requests are in this class, an index into [`Policy::priorities`].
+    Class(usize),
+    /// The value of this header (lower case) is the name of a class. Where it is missing or names none, it is
+    /// [`Policy::default_priority`].
+    Header(String),
+}
+
+/// `tenant` of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TenantKey {
+    /// Each value of this header (lower case). Requests without it are one tenant.
+    Header(String),
+    /// Each client address; IPv6 by /64.
+    ClientIp,
 }
 
 /// `concurrency` of a route.
@@ -208,6 +312,8 @@ pub enum RateKey {
     ClientIp,
     /// Each value of this header (lower case). Requests without it share one bucket.
     Header(String),
+    /// Each tenant, as the request's route names it. Requests without one share one bucket.
+    Tenant,
     /// Each route.
     Route,
     /// Everybody together.

@@ -71,6 +71,7 @@ fn kind(kind: &Kind) -> Map<String, Value> {
         Kind::Switch => json!({ "type": "boolean" }),
         Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::OneOf(numbers) => json!({ "enum": numbers }),
+        Kind::Share { max } => json!({ "type": "number", "minimum": 0.0, "maximum": max }),
         Kind::Factor { above, max } => json!({ "type": "number", "exclusiveMinimum": above, "maximum": max }),
         Kind::Duration { .. } => json!({ "type": "string", "pattern": Kind::DURATION_PATTERN }),
         Kind::Rate => json!({ "type": "string", "pattern": Kind::RATE_PATTERN }),

@@ -108,10 +108,7 @@ fn of_policy(scenario: &Scenario, policy: &Policy, service: usize) -> Option<Set
             |(number, route)| route.bulkhead.map(|bulkhead| (RouteId(number as u32), bulkhead.max)),
         );
     Some(Setup {
-        admission: AdmissionPolicy {
-            bulkheads: bulkheads.collect(),
-            ..AdmissionPolicy::new(upstream.limit.clone(), upstream.queue)
-        },
+        admission: policy.admission(index, bulkheads.collect()),
         timeout: upstream.timeout,
         cancels_work: upstream.cancels_work,
         orphan_max: upstream.orphan_max,
@@ -137,7 +134,7 @@ fn passage(policy: &Policy, kind: &Kind) -> Passage {
     let limits = policy.rate_limits.iter().enumerate().filter(|(_, limit)| applies(limit));
     // A tenant is one caller, with an address and a key of its own.
     let key = |limit: &RateLimit| match limit.key {
-        RateKey::ClientIp | RateKey::Header(_) => hash(kind.tenant.as_bytes()),
+        RateKey::ClientIp | RateKey::Header(_) | RateKey::Tenant => hash(kind.tenant.as_bytes()),
         RateKey::Route => route as u64,
         RateKey::Global => 0,
     };

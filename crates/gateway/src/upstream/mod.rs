@@ -4,11 +4,10 @@
 //! bounded by the limit and the idle ones kept, and every wait is in the gate's queue, where it is bounded, ordered
 //! and measured.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use tidegate_engine::{AdmissionPolicy, RouteId};
+use tidegate_engine::AdmissionPolicy;
 use tidegate_policy as policy;
 use tidegate_tower::{Clock, Gate};
 
@@ -49,12 +48,10 @@ impl Upstream {
     /// on.
     pub(crate) fn new(
         policy: policy::Upstream,
-        bulkheads: Vec<(RouteId, NonZeroU32)>,
+        admission: AdmissionPolicy,
         before: Option<&Self>,
         clock: Clock,
     ) -> Self {
-        let admission =
-            AdmissionPolicy { bulkheads, ..AdmissionPolicy::new(policy.limit.clone(), policy.queue) };
         let gate = match before {
             Some(before) => {
                 before.gate.reconfigure(admission);

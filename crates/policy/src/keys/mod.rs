@@ -7,6 +7,8 @@ pub(crate) use table::{ALGORITHMS, CONCURRENCY, QUEUE, RATE_LIMIT, ROOT, ROUTE, 
 
 mod protection;
 pub(crate) use protection::{BREAKER, HEALTH_CHECK, RETRY};
+mod order;
+pub(crate) use order::{FAIRNESS, FLOORS_MAX, PRIORITY, RETRIES, TENANT};
 
 use std::time::Duration;
 
@@ -102,6 +104,8 @@ pub(crate) enum Kind {
     OneOf(&'static [u32]),
     /// A number more than `above`.
     Factor { above: f64, max: f64 },
+    /// A number from 0.
+    Share { max: f64 },
     /// A string with a unit of time.
     Duration { min: Duration, max: Duration },
     /// A string with a period.
@@ -120,6 +124,8 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Address,
+    Class,
+    ClassSource,
     Endpoint,
     FilePath,
     Header,
@@ -130,6 +136,8 @@ pub(crate) enum Form {
     RateKey,
     Reference,
     Target,
+    TenantName,
+    TenantSource,
 }
 
 impl Form {
@@ -137,6 +145,8 @@ impl Form {
     pub(crate) const fn says(self) -> &'static str {
         match self {
             Self::Address => "address and port",
+            Self::Class => "name of a class",
+            Self::ClassSource => "name of a class, or `header:NAME`",
             Self::Endpoint => "`http://host:port`",
             Self::FilePath => "path of a file",
             Self::Header => "name of a field",
@@ -144,9 +154,11 @@ impl Form {
             Self::Name => "name",
             Self::Network => "address or network",
             Self::Path => "path pattern: `/x`, `/x/*` or `/*`",
-            Self::RateKey => "`client-ip`, `header:NAME`, `route` or `global`",
+            Self::RateKey => "`client-ip`, `header:NAME`, `tenant`, `route` or `global`",
             Self::Reference => "name of an upstream",
             Self::Target => "path, with a query if need be",
+            Self::TenantName => "name of a tenant",
+            Self::TenantSource => "`header:NAME` or `client-ip`",
         }
     }
 
@@ -154,15 +166,18 @@ impl Form {
     pub(crate) const fn pattern(self) -> &'static str {
         match self {
             Self::Address => r"^.+:[0-9]{1,5}$",
+            Self::ClassSource => r"^([a-z0-9_-]{1,64}|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
             Self::Endpoint => r"^[hH][tT][tT][pP]://[^/?#@]+/?$",
             Self::FilePath => r"^.+$",
             Self::Header => r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$",
             Self::Method => r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$",
-            Self::Name | Self::Reference => r"^[a-z0-9_-]{1,64}$",
+            Self::Class | Self::Name | Self::Reference => r"^[a-z0-9_-]{1,64}$",
             Self::Network => r"^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
             Self::Path => r"^/[^*?#;]*\*?$",
+            Self::RateKey => r"^(client-ip|tenant|route|global|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
             Self::Target => r"^/[!-~]{0,255}$",
-            Self::RateKey => r"^(client-ip|route|global|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
+            Self::TenantName => r"^[!-~]([ -~]{0,254}[!-~])?$",
+            Self::TenantSource => r"^(client-ip|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
         }
     }
 }
@@ -181,7 +196,7 @@ impl Kind {
             Self::OneOf(numbers) => {
                 numbers.iter().map(|number| format!("`{number}`")).collect::<Vec<_>>().join(", ")
             }
-            Self::Factor { .. } => "number".to_owned(),
+            Self::Factor { .. } | Self::Share { .. } => "number".to_owned(),
             Self::Duration { .. } => "duration".to_owned(),
             Self::Rate => "rate".to_owned(),
             Self::Choice { of, .. } => {
@@ -200,6 +215,7 @@ impl Kind {
                 format!("{} to {}", grouped(min), grouped(max))
             }
             Self::Factor { above, max } => format!("more than {above:?}, at most {max:?}"),
+            Self::Share { max } => format!("0 to {max:?}"),
             Self::Duration { min, max } => format!("{} to {}", duration_text(min), duration_text(max)),
             Self::Rate => "more than 0; a period of at most 366 days".to_owned(),
             Self::List { min, max, .. } => {
@@ -210,6 +226,7 @@ impl Kind {
                     format!("{min} to {}", grouped(max))
                 }
             }
+            Self::Text(Form::TenantName) => "1 to 256 printable characters of ASCII".to_owned(),
             Self::Text(Form::Name | Form::Reference) => "1 to 64 of a-z, 0-9, `_`, `-`".to_owned(),
             Self::Switch | Self::OneOf(_) | Self::Choice { .. } | Self::Text(_) => String::new(),
         }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use tidegate_engine::{LIMIT_MAX, QUEUE_CAPACITY_MAX};
 
 use super::Absent::{Default, Means, Required};
-use super::{BREAKER, Form, HEALTH_CHECK, Key, Kind, RETRY, Section, Shape};
+use super::{
+    BREAKER, FAIRNESS, Form, HEALTH_CHECK, Key, Kind, PRIORITY, RETRIES, RETRY, Section, Shape, TENANT,
+};
 
 const UPSTREAMS_MAX: usize = 256;
 const ROUTES_MAX: usize = 1_000;
@@ -19,8 +21,8 @@ pub(crate) static ROOT: Section = Section {
     shape: Shape::One,
     doc: "The policy of one gateway.",
     keys: &[],
-    inner: &[&SERVER, &UPSTREAM, &ROUTE, &RATE_LIMIT],
-    not_yet: &["priority"],
+    inner: &[&SERVER, &UPSTREAM, &PRIORITY, &TENANT, &ROUTE, &RATE_LIMIT],
+    not_yet: &[],
 };
 
 pub(crate) static SERVER: Section = Section {
@@ -108,6 +110,51 @@ pub(crate) static SERVER: Section = Section {
              upstream is told what is left. `[]` looks at none.",
         ),
         Key::new(
+            "priority_ceiling",
+            Kind::Text(Form::Class),
+            Means("the class `default`, or the last"),
+            "The most important class that a client may claim in a header, unless it is one of `trusted_proxies`.",
+        ),
+        Key::new(
+            "prefetch_priority",
+            Kind::Text(Form::Class),
+            Means("a prefetch is like any other request"),
+            "What a browser only prefetches (`Sec-Purpose` or `Purpose: prefetch`) is in this class, unless it would be in \
+             a lesser one.",
+        ),
+        Key::new(
+            "urgency",
+            Kind::Switch,
+            Default("false"),
+            "Whether `Priority: u=N` of RFC 9218 counts: for each step from 3, the default, a request is one class lower, \
+             or higher if it comes from one of `trusted_proxies`.",
+        ),
+        Key::new(
+            "untrusted_tenants",
+            Kind::Switch,
+            Default("true"),
+            "Whether the header that names a tenant is believed of anybody. If not, it counts only when it comes from one of \
+             `trusted_proxies`, and is not passed on otherwise.",
+        ),
+        Key::new(
+            "attempt_headers",
+            Kind::List { of: Form::Header, min: 0, max: 16 },
+            Means(
+                "`x-envoy-attempt-count`, `grpc-previous-rpc-attempts`, `amz-sdk-request` and `x-stainless-retry-count`",
+            ),
+            "Fields in which clients say that a request was tried before: `amz-sdk-request` as AWS has it, names that end \
+             in `attempt-count` with the number of this try, others with the number of tries before it. `[]` looks at \
+             none.",
+        ),
+        Key::new(
+            "fingerprint",
+            Kind::Choice { of: &["off", "idempotency-key", "identified"], not_yet: &[] },
+            Default("\"identified\""),
+            "How a retry that does not say so is known: not at all, by its `Idempotency-Key`, or without one also by \
+             address, method, target and `Authorization` or `Cookie`. Requests that have none of these are never taken \
+             for retries, and without a key neither is POST or PATCH.",
+        ),
+        Key::new(
             "retry_after_max",
             Kind::Duration { min: Duration::from_secs(1), max: HOUR },
             Default("\"60s\""),
@@ -133,7 +180,7 @@ pub(crate) static UPSTREAM: Section = Section {
     path: "upstream",
     shape: Shape::Many { max: UPSTREAMS_MAX },
     doc: "One service, protected by one concurrency limit and one queue. At least one is needed.",
-    inner: &[&CONCURRENCY, &QUEUE, &BREAKER, &HEALTH_CHECK, &RETRY],
+    inner: &[&CONCURRENCY, &QUEUE, &FAIRNESS, &RETRIES, &BREAKER, &HEALTH_CHECK, &RETRY],
     not_yet: &[],
     keys: &[
         Key::new(
@@ -273,6 +320,9 @@ pub(crate) static CONCURRENCY: Section = Section {
     ],
 };
 
+/// Who goes first in a queue, by name.
+const DISCIPLINES: [&str; 4] = ["forecast", "fifo", "adaptive-lifo", "codel"];
+
 pub(crate) static QUEUE: Section = Section {
     name: "queue",
     path: "upstream.queue",
@@ -302,6 +352,15 @@ pub(crate) static QUEUE: Section = Section {
             ),
             "How many may wait; 0 means that a request is handed over at once or refused.",
         ),
+        Key::new(
+            "discipline",
+            Kind::Choice { of: &DISCIPLINES, not_yet: &[] },
+            Default("\"forecast\""),
+            "Who of a tenant's requests in a class goes first, and who is sent away early. `forecast` and `fifo` keep the \
+             order of arrival, the first refusing on arrival whoever would wait too long, the second only when there is no \
+             place or no time left. `adaptive-lifo` turns the order round while there is a queue all the time; `codel` keeps \
+             it, and then sends away whoever has waited for more than a short time.",
+        ),
     ],
 };
 
@@ -312,7 +371,7 @@ pub(crate) static ROUTE: Section = Section {
     doc: "Which request goes where. The first route that matches wins; a request without a route gets 404. Without \
           any route, everything goes to the only upstream.",
     inner: &[],
-    not_yet: &["priority", "tenant"],
+    not_yet: &[],
     keys: &[
         Key::new(
             "path",
@@ -332,6 +391,27 @@ pub(crate) static ROUTE: Section = Section {
             Means("the only upstream; required if there are several"),
             "Where it goes.",
         ),
+        Key::new(
+            "priority",
+            Kind::Text(Form::ClassSource),
+            Means("the class `default`, or the last"),
+            "How important its requests are: a class, or a header whose value is the name of one. Where the header is missing \
+             or names no class, it is as if nothing was said. The upstream is told the class that a header came to.",
+        ),
+        Key::new(
+            "tenant",
+            Kind::Text(Form::TenantSource),
+            Means("nobody is told from anybody"),
+            "Whom to be fair between: each value of a header (requests without it are one tenant), or each client address \
+             (IPv6 by /64).",
+        ),
+        Key::new(
+            "cost",
+            Kind::Integer { min: 1, max: 1_000 },
+            Default("1"),
+            "How many slots each of its requests takes; more than the limit counts as the limit.",
+        )
+        .zero("the route would have no limit; for health checks, write `exempt`"),
         Key::new(
             "concurrency",
             Kind::Integer { min: 1, max: LIMIT_MAX },
@@ -377,7 +457,7 @@ pub(crate) static RATE_LIMIT: Section = Section {
             Kind::Text(Form::RateKey),
             Required,
             "Who is counted: each client address (IPv6 by /64), each value of a header (requests without it share one), \
-             each route, or everybody together.",
+             each tenant as its route names it (requests without one share one), each route, or everybody together.",
         ),
         Key::new("rate", Kind::Rate, Required, "How often, in the long run."),
         Key::new(

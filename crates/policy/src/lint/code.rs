@@ -37,14 +37,40 @@ pub enum LintCode {
     /// TG016
     UpstreamUnused,
     /// TG017
-    HealthCheckOverlaps,
+    UselessFloor,
     /// TG018
+    HighCeiling,
+    /// TG019
+    ClaimIgnored,
+    /// TG020
+    ClassUnused,
+    /// TG021
+    NobodyWaits,
+    /// TG022
+    TenantsAlike,
+    /// TG023
+    TenantClaimIgnored,
+    /// TG024
+    TenantUnused,
+    /// TG025
+    ShareUnused,
+    /// TG026
+    RateLimitTenantUnknown,
+    /// TG027
+    OrderLost,
+    /// TG028
+    StandingWaitUnused,
+    /// TG029
+    CostBeyondLimit,
+    /// TG030
+    HealthCheckOverlaps,
+    /// TG031
     HealthCheckAlone,
 }
 
 impl LintCode {
     /// Every lint, by code.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 31] = [
         Self::UnreachableRoute,
         Self::QueueBeyondBudget,
         Self::LongWait,
@@ -61,6 +87,19 @@ impl LintCode {
         Self::LogFileUnused,
         Self::ShortDrain,
         Self::UpstreamUnused,
+        Self::UselessFloor,
+        Self::HighCeiling,
+        Self::ClaimIgnored,
+        Self::ClassUnused,
+        Self::NobodyWaits,
+        Self::TenantsAlike,
+        Self::TenantClaimIgnored,
+        Self::TenantUnused,
+        Self::ShareUnused,
+        Self::RateLimitTenantUnknown,
+        Self::OrderLost,
+        Self::StandingWaitUnused,
+        Self::CostBeyondLimit,
         Self::HealthCheckOverlaps,
         Self::HealthCheckAlone,
     ];
@@ -115,11 +154,50 @@ impl LintCode {
                 "`drain` is shorter than an upstream's `timeout`: requests in good time are cut off.",
             ),
             Self::UpstreamUnused => ("TG016", "No route leads to this upstream."),
+            Self::UselessFloor => {
+                ("TG017", "The most important class has a `floor`, and nothing is ever taken from it anyway.")
+            }
+            Self::HighCeiling => (
+                "TG018",
+                "With `priority_ceiling` anybody may claim a class that is more important than the default.",
+            ),
+            Self::ClaimIgnored => {
+                ("TG019", "A header names the class, and nobody is trusted to claim more than the default.")
+            }
+            Self::ClassUnused => ("TG020", "No request is ever in this class."),
+            Self::NobodyWaits => (
+                "TG021",
+                "`capacity` is 0: nobody waits, so that neither classes nor `discipline` change who goes first.",
+            ),
+            Self::TenantsAlike => (
+                "TG022",
+                "`tenant` is the client's address, and behind a proxy on this machine all have the same.",
+            ),
+            Self::TenantClaimIgnored => {
+                ("TG023", "A header names the tenant, and nobody is trusted to do so.")
+            }
+            Self::TenantUnused => {
+                ("TG024", "No route takes its tenants from a header, so that this one is never seen.")
+            }
+            Self::ShareUnused => {
+                ("TG025", "`tenant_share` has no effect: no route that leads here tells tenants apart.")
+            }
+            Self::RateLimitTenantUnknown => {
+                ("TG026", "No route of this rate limit tells tenants apart, so that all share one bucket.")
+            }
+            Self::OrderLost => (
+                "TG027",
+                "`adaptive-lifo` lets newer requests overtake older ones, also those that change something.",
+            ),
+            Self::StandingWaitUnused => ("TG028", "`standing_wait` has no effect with this `discipline`."),
+            Self::CostBeyondLimit => {
+                ("TG029", "The route's `cost` is more than the upstream's limit, and counts as the limit.")
+            }
             Self::HealthCheckOverlaps => {
-                ("TG017", "A health check's `timeout` is longer than its `interval`.")
+                ("TG030", "A health check's `timeout` is longer than its `interval`.")
             }
             Self::HealthCheckAlone => {
-                ("TG018", "There is a health check, but no other endpoint that requests could go to.")
+                ("TG031", "There is a health check, but no other endpoint that requests could go to.")
             }
         }
     }

@@ -6,6 +6,7 @@
 mod code;
 pub use code::LintCode;
 
+mod order;
 mod protection;
 mod route;
 mod server;
@@ -53,6 +54,7 @@ pub(crate) fn lint(policy: &Policy, places: &Places, source: &Arc<Source>) -> Ve
     upstream::check(policy, &mut lints);
     route::check(policy, &mut lints);
     protection::check(policy, &mut lints);
+    order::check(policy, &mut lints);
     let mut found = lints.found;
     found.sort_by_key(|(code, raw)| (raw.span.as_ref().map(|span| span.start), *code));
     found.truncate(PROBLEMS_MAX);

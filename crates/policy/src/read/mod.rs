@@ -4,6 +4,7 @@
 //! ever leaves: [`read`] hands out a policy only if there is no problem at all.
 
 mod concurrency;
+mod priority;
 mod protection;
 mod rate_limit;
 mod route;
@@ -54,6 +55,8 @@ fn document(text: &str, report: &mut Report, places: &mut Places) -> Option<Poli
     let mut root = Section::open(&keys::ROOT, 0, Some(found), report, places);
     let server = root.child(&keys::SERVER);
     let upstreams = root.children(&keys::UPSTREAM);
+    let classes = root.children(&keys::PRIORITY);
+    let tenants = root.children(&keys::TENANT);
     let routes = root.children(&keys::ROUTE);
     let rate_limits = root.children(&keys::RATE_LIMIT);
     if upstreams.is_empty() && !root.has("upstream") {
@@ -64,12 +67,22 @@ fn document(text: &str, report: &mut Report, places: &mut Places) -> Option<Poli
     }
     root.close();
 
-    let server = server::read(server, report, places);
-    let names = upstream::Names::of(&upstreams);
+    let names =
+        route::Targets { upstreams: upstream::Names::of(&upstreams), classes: priority::names(&classes) };
+    let server = server::read(server, &names.classes, report, places);
     let upstreams = upstream::read(&upstreams, report, places);
+    let priorities = priority::read(&classes, report, places);
+    let tenants = priority::read_tenants(&tenants, report, places);
     let routes = route::read(&routes, &names, report, places);
     let rate_limits = rate_limit::read(&rate_limits, report, places);
-    Some(Policy { server, upstreams: upstreams?, routes: routes?, rate_limits: rate_limits? })
+    Some(Policy {
+        server,
+        upstreams: upstreams?,
+        priorities: priorities?,
+        tenants: tenants?,
+        routes: routes?,
+        rate_limits: rate_limits?,
+    })
 }
 
 /// The errors come in the order of the file. Only the first of a line is reported: those behind it mostly follow

@@ -1,30 +1,36 @@
 //! `[[route]]`
 
 use std::collections::HashSet;
+use std::num::NonZeroU32;
 
 use super::Places;
+use super::priority;
 use super::section::{Found, Section, duration, integer, nonzero, one_of, switch, text};
 use super::upstream::Names;
 use crate::keys::ROUTE;
-use crate::model::{Bulkhead, PathPattern, Route};
+use crate::model::{Bulkhead, PathPattern, Route, RoutePriority};
 use crate::problem::{Raw, Report};
-use crate::values::{self, nearest, show};
+use crate::values::{self, show};
+
+/// What routes refer to by name.
+#[derive(Debug)]
+pub(crate) struct Targets<'d> {
+    pub(crate) upstreams: Names<'d>,
+    pub(crate) classes: Names<'d>,
+}
 
 /// `None` after a problem was reported.
 pub(crate) fn read(
     routes: &[Found<'_>],
-    upstreams: &Names<'_>,
+    targets: &Targets<'_>,
     report: &mut Report,
     places: &mut Places,
 ) -> Option<Vec<Route>> {
     if routes.is_empty() {
-        return everything(upstreams, report);
+        return everything(targets, report);
     }
-    let list: Vec<Option<Route>> = routes
-        .iter()
-        .enumerate()
-        .map(|(index, found)| one(index, found, upstreams, report, places))
-        .collect();
+    let list: Vec<Option<Route>> =
+        routes.iter().enumerate().map(|(index, found)| one(index, found, targets, report, places)).collect();
     let mut labels = HashSet::new();
     for (index, route) in list.iter().enumerate() {
         let Some(route) = route else { continue };
@@ -43,8 +49,8 @@ pub(crate) fn read(
 }
 
 /// Without any route everything goes to the only upstream.
-fn everything(upstreams: &Names<'_>, report: &mut Report) -> Option<Vec<Route>> {
-    if upstreams.count() > 1 {
+fn everything(targets: &Targets<'_>, report: &mut Report) -> Option<Vec<Route>> {
+    if targets.upstreams.count() > 1 {
         report.push(Raw {
             span: None,
             subject: None,
@@ -60,6 +66,9 @@ fn everything(upstreams: &Names<'_>, report: &mut Report) -> Option<Vec<Route>> 
         path,
         methods: Vec::new(),
         upstream: 0,
+        priority: RoutePriority::Class(priority::default(&targets.classes)),
+        tenant: None,
+        cost: NonZeroU32::MIN,
         bulkhead: None,
         deadline: None,
         exempt: false,
@@ -69,7 +78,7 @@ fn everything(upstreams: &Names<'_>, report: &mut Report) -> Option<Vec<Route>> 
 fn one(
     index: usize,
     found: &Found<'_>,
-    upstreams: &Names<'_>,
+    targets: &Targets<'_>,
     report: &mut Report,
     places: &mut Places,
 ) -> Option<Route> {
@@ -77,17 +86,22 @@ fn one(
     let path = section.required("path", |_, value| PathPattern::parse(text(value)?));
     let mut methods = section.list("methods", values::method);
     methods.sort();
-    let upstream = read_upstream(&mut section, upstreams);
+    let upstream = read_upstream(&mut section, &targets.upstreams);
+    let priority = read_priority(&mut section, &targets.classes);
+    let tenant = section.optional("tenant", |_, value| values::tenant_key(text(value)?));
+    let cost = section.count("cost");
     let concurrency = section.optional("concurrency", integer).map(nonzero);
     let concurrency_status = section.optional("concurrency_status", one_of);
     let deadline = section.optional("deadline", duration);
     let exempt = section.value("exempt", switch);
-    if exempt && concurrency.is_some() {
-        section.contradiction(
-            "concurrency",
-            "the route is exempt, and an exempt route is never limited",
-            "remove one of `exempt` and `concurrency`",
-        );
+    for key in ["concurrency", "priority", "tenant", "cost"] {
+        if exempt && section.has(key) {
+            section.contradiction(
+                key,
+                "the route is exempt, and an exempt route is never limited",
+                format!("remove one of `exempt` and `{key}`"),
+            );
+        }
     }
     if concurrency.is_none() && concurrency_status.is_some() && !section.has("concurrency") {
         section.contradiction(
@@ -100,31 +114,36 @@ fn one(
     let path = path?;
     let bulkhead = concurrency.map(|max| Bulkhead { max, is_quota: concurrency_status == Some(429) });
     let label = label(&path, &methods);
-    Some(Route { label, path, methods, upstream: upstream?, bulkhead, deadline, exempt })
+    let upstream = upstream?;
+    Some(Route { label, path, methods, upstream, priority, tenant, cost, bulkhead, deadline, exempt })
+}
+
+fn read_priority(section: &mut Section<'_, '_>, classes: &Names<'_>) -> RoutePriority {
+    let source = section.optional("priority", |_, value| {
+        let source = text(value)?;
+        let header = values::header_named(source).transpose()?;
+        Ok(header.map_or_else(|| Err(source.to_owned()), Ok))
+    });
+    match source {
+        None => RoutePriority::Class(priority::default(classes)),
+        Some(Ok(header)) => RoutePriority::Header(header),
+        Some(Err(class)) => RoutePriority::Class(priority::refer(section, "priority", &class, classes)),
+    }
 }
 
 fn read_upstream(section: &mut Section<'_, '_>, upstreams: &Names<'_>) -> Option<usize> {
-    let all = || upstreams.iter().map(|name| format!("\"{}\"", show(name))).collect::<Vec<_>>().join(", ");
     let given = section.has("upstream");
     let name = section.optional("upstream", |_, value| Ok(text(value)?.to_owned()));
     let Some(name) = name else {
         if !given && upstreams.count() > 1 {
             section.missing(
                 "`upstream` is missing in [[route]], and there are several",
-                format!("say where the route goes: one of {}", all()),
+                format!("say where the route goes: one of {}", upstreams.all()),
             );
         }
         return Some(0);
     };
-    if let Some(index) = upstreams.index(&name) {
-        return Some(index);
-    }
-    if upstreams.are_complete() {
-        let help = nearest(&name, upstreams.iter())
-            .map_or_else(|| format!("there is {}", all()), |near| format!("did you mean \"{near}\"?"));
-        section.contradiction("upstream", format!("there is no upstream named `{}`", show(&name)), help);
-    }
-    None
+    upstreams.refer(section, "upstream", "upstream", &name)
 }
 
 /// The pattern, with the methods in front if there are any.

@@ -17,7 +17,7 @@ use crate::values::{Wrong, nearest, show};
 
 mod kind;
 pub(crate) use kind::{
-    AdaptiveOr, adaptive_or, choice, duration, factor, integer, one_of, rate, switch, text,
+    AdaptiveOr, adaptive_or, choice, duration, factor, integer, one_of, rate, share, switch, text,
 };
 
 /// A table in the file, and where its header is; `None` for the file itself.

@@ -1,13 +1,25 @@
 //! `[server]`
 
 use super::Places;
-use super::section::{Found, Section, choice, integer, text};
+use super::priority;
+use super::section::{Found, Section, choice, integer, switch, text};
+use super::upstream::Names;
 use crate::keys::SERVER;
-use crate::model::{AccessLog, Server};
+use crate::model::{AccessLog, Fingerprint, Server};
 use crate::problem::Report;
 use crate::values;
 
-pub(crate) fn read(found: Option<Found<'_>>, report: &mut Report, places: &mut Places) -> Server {
+/// The fields in which clients that retry say so by themselves: Envoy's, gRPC's, those of the SDKs of AWS, and of
+/// those that Stainless generates.
+const ATTEMPT_HEADERS: [&str; 4] =
+    ["x-envoy-attempt-count", "grpc-previous-rpc-attempts", "amz-sdk-request", "x-stainless-retry-count"];
+
+pub(crate) fn read(
+    found: Option<Found<'_>>,
+    classes: &Names<'_>,
+    report: &mut Report,
+    places: &mut Places,
+) -> Server {
     let mut section = Section::open(&SERVER, 0, found, report, places);
     let server = Server {
         listen: section.value("listen", |_, value| values::address(text(value)?)),
@@ -21,7 +33,23 @@ pub(crate) fn read(found: Option<Found<'_>>, report: &mut Report, places: &mut P
         body_timeout: section.duration("body_timeout"),
         max_header_bytes: section.value("max_header_bytes", integer),
         trusted_proxies: section.list("trusted_proxies", values::network),
-        deadline_headers: deadline_headers(&mut section),
+        deadline_headers: headers(
+            &mut section,
+            "deadline_headers",
+            &["grpc-timeout", "x-envoy-expected-rq-timeout-ms"],
+        ),
+        priority_ceiling: class(&mut section, "priority_ceiling", classes)
+            .unwrap_or_else(|| priority::default(classes)),
+        prefetch_priority: class(&mut section, "prefetch_priority", classes),
+        urgency: section.value("urgency", switch),
+        untrusted_tenants: section.value("untrusted_tenants", switch),
+        attempt_headers: headers(&mut section, "attempt_headers", &ATTEMPT_HEADERS),
+        // In the order of the words in the key table.
+        fingerprint: match section.value("fingerprint", choice) {
+            0 => Fingerprint::Off,
+            1 => Fingerprint::IdempotencyKey,
+            _ => Fingerprint::Identified,
+        },
         retry_after_max: section.duration("retry_after_max"),
         // In the order of the words in the key table.
         access_log: match section.value("access_log", choice) {
@@ -43,8 +71,13 @@ pub(crate) fn read(found: Option<Found<'_>>, report: &mut Report, places: &mut P
 }
 
 /// Where nothing is said, those that clients set by themselves.
-fn deadline_headers(section: &mut Section<'_, '_>) -> Vec<String> {
-    let given = section.has("deadline_headers");
-    let names = section.list("deadline_headers", values::header);
-    if given { names } else { ["grpc-timeout", "x-envoy-expected-rq-timeout-ms"].map(str::to_owned).into() }
+fn headers(section: &mut Section<'_, '_>, key: &'static str, by_default: &[&str]) -> Vec<String> {
+    let given = section.has(key);
+    let names = section.list(key, values::header);
+    if given { names } else { by_default.iter().map(|&name| name.to_owned()).collect() }
+}
+
+fn class(section: &mut Section<'_, '_>, key: &'static str, classes: &Names<'_>) -> Option<usize> {
+    let name = section.optional(key, |_, value| Ok(text(value)?.to_owned()))?;
+    Some(priority::refer(section, key, &name, classes))
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use tidegate_engine::{Capacity, QueuePolicy};
+use tidegate_engine::{Capacity, Discipline, QueuePolicy, RetryPolicy};
 
-use super::section::{Found, Section, duration, integer, switch, text};
+use super::section::{Found, Section, choice, duration, factor, integer, switch, text};
 use super::{Places, concurrency, protection, unique};
-use crate::keys::{BREAKER, CONCURRENCY, HEALTH_CHECK, QUEUE, RETRY, UPSTREAM};
+use crate::keys::{BREAKER, CONCURRENCY, FAIRNESS, HEALTH_CHECK, QUEUE, RETRIES, RETRY, UPSTREAM};
 use crate::model::Upstream;
 use crate::problem::Report;
-use crate::values;
+use crate::values::{self, nearest, show};
 
 /// The names that routes may refer to, as they stand in the file: right or wrong, so that one wrong name is one
 /// problem and not one for each route.
@@ -24,6 +24,11 @@ impl<'d> Names<'d> {
         Self { names: upstreams.iter().map(name).collect() }
     }
 
+    /// These, which are in no file.
+    pub(crate) fn fixed(names: &[&'static str]) -> Self {
+        Self { names: names.iter().map(|name| Some(*name)).collect() }
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.names.len()
     }
@@ -32,13 +37,31 @@ impl<'d> Names<'d> {
         self.names.iter().position(|known| *known == Some(name))
     }
 
-    /// Whether every upstream has a name: if not, a name that is not found may be the missing one.
-    pub(crate) fn are_complete(&self) -> bool {
-        !self.names.is_empty() && self.names.iter().all(Option::is_some)
+    /// The index of what a key refers to by its name; `None` if there is nothing of that name, which is reported.
+    pub(crate) fn refer(
+        &self,
+        section: &mut Section<'_, '_>,
+        key: &'static str,
+        what: &str,
+        name: &str,
+    ) -> Option<usize> {
+        let index = self.index(name);
+        // Without a name of each, one that is not found may be the missing one.
+        let are_complete = !self.names.is_empty() && self.names.iter().all(Option::is_some);
+        if index.is_none() && are_complete {
+            let help = nearest(name, self.names.iter().copied().flatten()).map_or_else(
+                || format!("there is {}", self.all()),
+                |near| format!("did you mean \"{near}\"?"),
+            );
+            section.contradiction(key, format!("there is no {what} named `{}`", show(name)), help);
+        }
+        index
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &'d str> {
-        self.names.iter().copied().flatten()
+    /// All names, for a message.
+    pub(crate) fn all(&self) -> String {
+        let shown = self.names.iter().flatten().map(|name| format!("\"{}\"", show(name)));
+        shown.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -72,6 +95,8 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
     let breaker = section.child(&BREAKER);
     let health_check = section.child(&HEALTH_CHECK);
     let retry = section.child(&RETRY);
+    let fairness = section.child(&FAIRNESS);
+    let retries = section.child(&RETRIES);
     section.close();
     Some(Upstream {
         limit: concurrency::read(index, concurrency, timeout, report, places),
@@ -79,6 +104,8 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
         breaker: protection::breaker(index, breaker, timeout, report, places),
         health_check: protection::health_check(index, health_check, report, places),
         retry: protection::retry(index, retry, report, places),
+        tenant_share: read_fairness(index, fairness, report, places),
+        retries: read_retries(index, retries, report, places),
         name: name?,
         endpoints,
         timeout,
@@ -115,9 +142,54 @@ fn read_queue(
             "remove one of the two",
         );
     }
+    let discipline = DISCIPLINES[section.value("discipline", choice)];
     section.close();
     QueuePolicy {
         standing_wait: standing_wait.unwrap_or(timeout / 10).min(wait),
+        discipline,
         ..QueuePolicy::of(wait, capacity)
     }
+}
+
+/// In the order of the words in the key table.
+const DISCIPLINES: [Discipline; 4] =
+    [Discipline::Forecast, Discipline::Fifo, Discipline::AdaptiveLifo, Discipline::Codel];
+
+fn read_fairness(
+    index: usize,
+    found: Option<Found<'_>>,
+    report: &mut Report,
+    places: &mut Places,
+) -> Option<f64> {
+    let mut section = Section::open(&FAIRNESS, index, found, report, places);
+    let share = section.optional("tenant_share", factor);
+    section.close();
+    share
+}
+
+/// `None` where nothing is to be done about retries, or after a problem was reported.
+fn read_retries(
+    index: usize,
+    found: Option<Found<'_>>,
+    report: &mut Report,
+    places: &mut Places,
+) -> Option<RetryPolicy> {
+    let mut section = Section::open(&RETRIES, index, found, report, places);
+    let damp = section.value("damp", switch);
+    let policy = RetryPolicy {
+        percent: section.value("percent", integer),
+        burst: section.value("burst", integer),
+        per_second: section.value("per_second", integer),
+    };
+    for key in RETRIES.keys.iter().filter(|key| key.name != "damp") {
+        if !damp && section.has(key.name) {
+            section.contradiction(
+                key.name,
+                "nothing is done about retries with damp = false",
+                "remove one of the two",
+            );
+        }
+    }
+    section.close();
+    damp.then_some(policy)
 }

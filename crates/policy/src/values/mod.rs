@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
-use crate::model::RateKey;
+use crate::model::{RateKey, TenantKey};
 
 /// What is wrong with a value, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,22 +109,15 @@ pub(crate) fn method(text: &str) -> Result<String, Wrong> {
 }
 
 pub(crate) fn rate_key(text: &str) -> Result<RateKey, Wrong> {
-    const KNOWN: [&str; 4] = ["client-ip", "route", "global", "header:"];
-    const HELP: &str = "write \"client-ip\", \"header:NAME\", \"route\" or \"global\"";
+    const KNOWN: [&str; 5] = ["client-ip", "tenant", "route", "global", "header:"];
+    const HELP: &str = "write \"client-ip\", \"header:NAME\", \"tenant\", \"route\" or \"global\"";
     match text {
         "client-ip" => Ok(RateKey::ClientIp),
         "route" => Ok(RateKey::Route),
         "global" => Ok(RateKey::Global),
-        "tenant" => {
-            Err(Wrong::not_yet("a limit for each tenant", "use \"header:NAME\" with the tenant's header"))
-        }
-        _ => match text.strip_prefix("header:") {
-            Some(name) if is_token(name) && name.len() <= 256 => {
-                Ok(RateKey::Header(name.to_ascii_lowercase()))
-            }
-            Some(_) => {
-                Err(Wrong::new("this is not the name of a header", "write it like \"header:x-api-key\""))
-            }
+        "tenant" => Ok(RateKey::Tenant),
+        _ => match header_named(text) {
+            Some(name) => name.map(RateKey::Header),
             None => Err(Wrong::new(
                 format!("`{}` is nothing that can be counted", show(text)),
                 nearest(text, KNOWN)
@@ -132,6 +125,37 @@ pub(crate) fn rate_key(text: &str) -> Result<RateKey, Wrong> {
             )),
         },
     }
+}
+
+/// The name of a header in `header:NAME`, in lower case; `None` if the text does not begin like that.
+pub(crate) fn header_named(text: &str) -> Option<Result<String, Wrong>> {
+    let name = text.strip_prefix("header:")?;
+    if is_token(name) && name.len() <= 256 {
+        return Some(Ok(name.to_ascii_lowercase()));
+    }
+    Some(Err(Wrong::new("this is not the name of a header", "write it like \"header:x-api-key\"")))
+}
+
+/// Whom to be fair between.
+pub(crate) fn tenant_key(text: &str) -> Result<TenantKey, Wrong> {
+    const HELP: &str = "write \"header:NAME\" or \"client-ip\"";
+    match header_named(text) {
+        Some(name) => name.map(TenantKey::Header),
+        None if text == "client-ip" => Ok(TenantKey::ClientIp),
+        None => Err(Wrong::new(format!("`{}` tells no tenants apart", show(text)), HELP)),
+    }
+}
+
+/// The name of a tenant, as it can stand in a field: blanks round a value are not part of it (RFC 9110 section 5.5).
+pub(crate) fn tenant_name(text: &str) -> Result<String, Wrong> {
+    let printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if printable && (1..=256).contains(&text.len()) && text.trim() == text {
+        return Ok(text.to_owned());
+    }
+    Err(Wrong::new(
+        format!("`{}` cannot be the name of a tenant", show(text)),
+        "it has 1 to 256 printable characters of ASCII, and no blank at its ends",
+    ))
 }
 
 /// The name of a field, in lower case.

@@ -28,6 +28,17 @@ fn the_shortest_policy_has_every_default() {
                         "grpc-timeout",
                         "x-envoy-expected-rq-timeout-ms",
                     ],
+                    priority_ceiling: 1,
+                    prefetch_priority: None,
+                    urgency: false,
+                    untrusted_tenants: true,
+                    attempt_headers: [
+                        "x-envoy-attempt-count",
+                        "grpc-previous-rpc-attempts",
+                        "amz-sdk-request",
+                        "x-stainless-retry-count",
+                    ],
+                    fingerprint: Identified,
                     retry_after_max: 60s,
                     access_log: Refused,
                     access_log_file: None,
@@ -63,6 +74,14 @@ fn the_shortest_policy_has_every_default() {
                             standing_wait: 200ms,
                             discipline: Forecast,
                         },
+                        tenant_share: None,
+                        retries: Some(
+                            RetryPolicy {
+                                percent: 10,
+                                burst: 20,
+                                per_second: 1,
+                            },
+                        ),
                         breaker: Some(
                             Breaker {
                                 policy: BreakerPolicy {
@@ -91,6 +110,21 @@ fn the_shortest_policy_has_every_default() {
                         },
                     },
                 ],
+                priorities: [
+                    PriorityClass {
+                        name: "critical",
+                        floor: 0.0,
+                    },
+                    PriorityClass {
+                        name: "default",
+                        floor: 0.0,
+                    },
+                    PriorityClass {
+                        name: "background",
+                        floor: 0.05,
+                    },
+                ],
+                tenants: [],
                 routes: [
                     Route {
                         label: "/*",
@@ -99,6 +133,11 @@ fn the_shortest_policy_has_every_default() {
                         ),
                         methods: [],
                         upstream: 0,
+                        priority: Class(
+                            1,
+                        ),
+                        tenant: None,
+                        cost: 1,
                         bulkhead: None,
                         deadline: None,
                         exempt: false,
@@ -136,6 +175,17 @@ fn every_key_at_once() {
                         "grpc-timeout",
                         "request-timeout",
                     ],
+                    priority_ceiling: 1,
+                    prefetch_priority: Some(
+                        2,
+                    ),
+                    urgency: true,
+                    untrusted_tenants: false,
+                    attempt_headers: [
+                        "x-envoy-attempt-count",
+                        "x-tries",
+                    ],
+                    fingerprint: IdempotencyKey,
                     retry_after_max: 120s,
                     access_log: All,
                     access_log_file: Some(
@@ -187,8 +237,18 @@ fn every_key_at_once() {
                                 64,
                             ),
                             standing_wait: 150ms,
-                            discipline: Forecast,
+                            discipline: Codel,
                         },
+                        tenant_share: Some(
+                            0.5,
+                        ),
+                        retries: Some(
+                            RetryPolicy {
+                                percent: 5,
+                                burst: 50,
+                                per_second: 2,
+                            },
+                        ),
                         breaker: Some(
                             Breaker {
                                 policy: BreakerPolicy {
@@ -251,6 +311,14 @@ fn every_key_at_once() {
                             standing_wait: 0ns,
                             discipline: Forecast,
                         },
+                        tenant_share: None,
+                        retries: Some(
+                            RetryPolicy {
+                                percent: 10,
+                                burst: 20,
+                                per_second: 1,
+                            },
+                        ),
                         breaker: None,
                         health_check: None,
                         retry: RetryPolicy {
@@ -289,6 +357,14 @@ fn every_key_at_once() {
                             standing_wait: 50ms,
                             discipline: Forecast,
                         },
+                        tenant_share: None,
+                        retries: Some(
+                            RetryPolicy {
+                                percent: 10,
+                                burst: 20,
+                                per_second: 1,
+                            },
+                        ),
                         breaker: Some(
                             Breaker {
                                 policy: BreakerPolicy {
@@ -312,6 +388,26 @@ fn every_key_at_once() {
                         },
                     },
                 ],
+                priorities: [
+                    PriorityClass {
+                        name: "interactive",
+                        floor: 0.0,
+                    },
+                    PriorityClass {
+                        name: "default",
+                        floor: 0.2,
+                    },
+                    PriorityClass {
+                        name: "batch",
+                        floor: 0.05,
+                    },
+                ],
+                tenants: [
+                    TenantWeight {
+                        name: "Acme & Co.",
+                        weight: 3,
+                    },
+                ],
                 routes: [
                     Route {
                         label: "/stock/*",
@@ -320,6 +416,11 @@ fn every_key_at_once() {
                         ),
                         methods: [],
                         upstream: 2,
+                        priority: Class(
+                            0,
+                        ),
+                        tenant: None,
+                        cost: 1,
                         bulkhead: None,
                         deadline: None,
                         exempt: false,
@@ -334,6 +435,15 @@ fn every_key_at_once() {
                             "POST",
                         ],
                         upstream: 0,
+                        priority: Header(
+                            "x-priority",
+                        ),
+                        tenant: Some(
+                            Header(
+                                "x-tenant",
+                            ),
+                        ),
+                        cost: 2,
                         bulkhead: Some(
                             Bulkhead {
                                 max: 40,
@@ -352,6 +462,11 @@ fn every_key_at_once() {
                         ),
                         methods: [],
                         upstream: 0,
+                        priority: Class(
+                            1,
+                        ),
+                        tenant: None,
+                        cost: 1,
                         bulkhead: None,
                         deadline: None,
                         exempt: true,
@@ -363,6 +478,11 @@ fn every_key_at_once() {
                         ),
                         methods: [],
                         upstream: 1,
+                        priority: Class(
+                            1,
+                        ),
+                        tenant: None,
+                        cost: 1,
                         bulkhead: None,
                         deadline: None,
                         exempt: false,
@@ -403,93 +523,112 @@ fn every_key_at_once() {
     );
 }
 
-/// The example of the design, less what is not built yet.
+/// The example of the design, word for word. None of its routes is for what can wait.
 #[test]
-fn the_design_example_without_what_is_not_built() {
-    let text: Vec<&str> = crate::refused::DESIGN
-        .lines()
-        .filter(|line| {
-            ![
-                "[[priority]]",
-                "name = \"critical\"",
-                "name = \"default\"",
-                "name  = \"background\"",
-                "floor",
-                "priority",
-                "tenant",
-            ]
-            .iter()
-            .any(|later| line.starts_with(later))
-        })
-        .collect();
-    let text = text.join("\n").replace("[\"/api/*\"]", "[\"/checkout/*\"]");
-    accept(
-        &text,
-        |policy| (policy.routes.clone(), policy.rate_limits.clone()),
-        expect![[r#"
-            (
-                [
-                    Route {
-                        label: "POST /checkout/*",
-                        path: Under(
-                            "/checkout",
+fn the_design_example() {
+    let parsed = Policy::parse(include_str!("design.toml"), "policy.toml").unwrap();
+    let lints: Vec<&str> = parsed.lints.iter().map(|lint| lint.code().as_str()).collect();
+    assert_eq!(lints, ["TG020"]);
+    expect![[r#"
+        (
+            [
+                PriorityClass {
+                    name: "critical",
+                    floor: 0.0,
+                },
+                PriorityClass {
+                    name: "default",
+                    floor: 0.0,
+                },
+                PriorityClass {
+                    name: "background",
+                    floor: 0.05,
+                },
+            ],
+            [
+                Route {
+                    label: "POST /checkout/*",
+                    path: Under(
+                        "/checkout",
+                    ),
+                    methods: [
+                        "POST",
+                    ],
+                    upstream: 0,
+                    priority: Class(
+                        0,
+                    ),
+                    tenant: Some(
+                        Header(
+                            "x-tenant",
                         ),
-                        methods: [
-                            "POST",
-                        ],
-                        upstream: 0,
-                        bulkhead: Some(
-                            Bulkhead {
-                                max: 40,
-                                is_quota: false,
-                            },
-                        ),
-                        deadline: None,
-                        exempt: false,
-                    },
-                    Route {
-                        label: "/healthz",
-                        path: Exact(
-                            "/healthz",
-                        ),
-                        methods: [],
-                        upstream: 0,
-                        bulkhead: None,
-                        deadline: None,
-                        exempt: true,
-                    },
-                    Route {
-                        label: "/*",
-                        path: Under(
-                            "",
-                        ),
-                        methods: [],
-                        upstream: 0,
-                        bulkhead: None,
-                        deadline: None,
-                        exempt: false,
-                    },
-                ],
-                [
-                    RateLimit {
-                        name: "per-client",
-                        key: ClientIp,
-                        quota: Quota {
-                            count: 10,
-                            period: 1s,
-                            burst: 20,
+                    ),
+                    cost: 1,
+                    bulkhead: Some(
+                        Bulkhead {
+                            max: 40,
+                            is_quota: false,
                         },
-                        max_keys: 100000,
-                        paths: [
-                            Under(
-                                "/checkout",
-                            ),
-                        ],
+                    ),
+                    deadline: None,
+                    exempt: false,
+                },
+                Route {
+                    label: "/healthz",
+                    path: Exact(
+                        "/healthz",
+                    ),
+                    methods: [],
+                    upstream: 0,
+                    priority: Class(
+                        1,
+                    ),
+                    tenant: None,
+                    cost: 1,
+                    bulkhead: None,
+                    deadline: None,
+                    exempt: true,
+                },
+                Route {
+                    label: "/*",
+                    path: Under(
+                        "",
+                    ),
+                    methods: [],
+                    upstream: 0,
+                    priority: Class(
+                        1,
+                    ),
+                    tenant: None,
+                    cost: 1,
+                    bulkhead: None,
+                    deadline: None,
+                    exempt: false,
+                },
+            ],
+            [
+                RateLimit {
+                    name: "per-client",
+                    key: ClientIp,
+                    quota: Quota {
+                        count: 10,
+                        period: 1s,
+                        burst: 20,
                     },
-                ],
-            )
-        "#]],
-    );
+                    max_keys: 100000,
+                    paths: [
+                        Under(
+                            "/api",
+                        ),
+                    ],
+                },
+            ],
+        )
+    "#]]
+    .assert_eq(&format!(
+        "{:#?}\n",
+        (&parsed.policy.priorities, &parsed.policy.routes, &parsed.policy.rate_limits)
+    ));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod accepted;
 mod generated;
 mod lints;
+mod order;
 mod protection;
 mod quick;
 mod random;

@@ -86,38 +86,38 @@ fn health_checks() {
     warn(
         &checked("interval = \"1s\"\ntimeout = \"2s\"\n"),
         expect![[r#"
-        warning[TG017]: `timeout`: `timeout` (2s) is longer than `interval` (1s): an endpoint that does not answer is asked less often
-         --> policy.toml:7:11
-          |
-        7 | timeout = "2s"
-          |           ^^^^
-          |
-          = help: write a `timeout` below `interval`
-    "#]],
+            warning[TG030]: `timeout`: `timeout` (2s) is longer than `interval` (1s): an endpoint that does not answer is asked less often
+             --> policy.toml:7:11
+              |
+            7 | timeout = "2s"
+              |           ^^^^
+              |
+              = help: write a `timeout` below `interval`
+        "#]],
     );
     warn(
         &checked("interval = \"500ms\"\n"),
         expect![[r#"
-        warning[TG017]: `interval`: `timeout` (1s) is longer than `interval` (500ms): an endpoint that does not answer is asked less often
-         --> policy.toml:6:12
-          |
-        6 | interval = "500ms"
-          |            ^^^^^^^
-          |
-          = help: write a `timeout` below `interval`
-    "#]],
+            warning[TG030]: `interval`: `timeout` (1s) is longer than `interval` (500ms): an endpoint that does not answer is asked less often
+             --> policy.toml:6:12
+              |
+            6 | interval = "500ms"
+              |            ^^^^^^^
+              |
+              = help: write a `timeout` below `interval`
+        "#]],
     );
     warn(&checked("interval = \"1s\"\ntimeout = \"1s\"\n"), expect![[""]]);
     warn(
         &format!("{UPSTREAM}[upstream.health_check]\npath = \"/healthz\"\n"),
         expect![[r#"
-        warning[TG018]: `path`: there is only one endpoint, and it gets all requests whether or not it is healthy
-         --> policy.toml:5:8
-          |
-        5 | path = "/healthz"
-          |        ^^^^^^^^^^
-          |
-          = help: give more endpoints; without others, the breaker is what keeps requests away
-    "#]],
+            warning[TG031]: `path`: there is only one endpoint, and it gets all requests whether or not it is healthy
+             --> policy.toml:5:8
+              |
+            5 | path = "/healthz"
+              |        ^^^^^^^^^^
+              |
+              = help: give more endpoints; without others, the breaker is what keeps requests away
+        "#]],
     );
 }

@@ -57,14 +57,23 @@ pub(crate) fn adaptive_or(key: &Key, value: &DeValue<'_>) -> Result<AdaptiveOr, 
 
 pub(crate) fn factor(key: &Key, value: &DeValue<'_>) -> Result<f64, Wrong> {
     let Kind::Factor { above, max } = key.kind else { unreachable!("`{}` is a factor", key.name) };
+    // NaN fails both comparisons, and what overflowed is infinite.
+    number(key, value, |number| number > above && number <= max)
+}
+
+pub(crate) fn share(key: &Key, value: &DeValue<'_>) -> Result<f64, Wrong> {
+    let Kind::Share { max } = key.kind else { unreachable!("`{}` is a share", key.name) };
+    number(key, value, |number| (0.0..=max).contains(&number))
+}
+
+fn number(key: &Key, value: &DeValue<'_>, fits: impl Fn(f64) -> bool) -> Result<f64, Wrong> {
     let number: Option<f64> = match value {
         DeValue::Float(float) => float.as_str().parse().ok(),
         DeValue::Integer(integer) => wide(integer).map(|wide| wide as f64),
         _ => return Err(mismatch("a number is needed", value)),
     };
     match number {
-        // NaN fails both comparisons, and what overflowed is infinite.
-        Some(number) if number > above && number <= max => Ok(number),
+        Some(number) if fits(number) => Ok(number),
         _ => Err(Wrong::new(format!("the number must be {}", key.kind.bounds()), "")),
     }
 }

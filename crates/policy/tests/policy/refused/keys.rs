@@ -26,7 +26,7 @@ fn unknown_keys_and_the_nearest_known() {
                     did you mean `timeout`?
             colour = "red"
                 `colour` is not known in [[upstream]]
-                    known are `name`, `endpoints`, `timeout`, `connect_timeout`, `cancels_work`, `orphan_max`, `max_idle_connections`, `idle_timeout`, `concurrency`, `queue`, `breaker`, `health_check`, `retry`
+                    known are `name`, `endpoints`, `timeout`, `connect_timeout`, `cancels_work`, `orphan_max`, `max_idle_connections`, `idle_timeout`, `concurrency`, `queue`, `fairness`, `retries`, `breaker`, `health_check`, `retry`
             [upstream.queue] / capacty = 4
                 `capacty` is not known in [upstream.queue]
                     did you mean `capacity`?
@@ -41,35 +41,21 @@ fn unknown_keys_and_the_nearest_known() {
                     did you mean `rate_limit`?
             "\u001b[31mred" = 1
                 `\u{1b}[31mred` is not known in [[upstream]]
-                    known are `name`, `endpoints`, `timeout`, `connect_timeout`, `cancels_work`, `orphan_max`, `max_idle_connections`, `idle_timeout`, `concurrency`, `queue`, `breaker`, `health_check`, `retry`
+                    known are `name`, `endpoints`, `timeout`, `connect_timeout`, `cancels_work`, `orphan_max`, `max_idle_connections`, `idle_timeout`, `concurrency`, `queue`, `fairness`, `retries`, `breaker`, `health_check`, `retry`
         "#]],
     );
 }
 
 #[test]
-fn what_is_designed_and_not_built() {
+fn what_belongs_to_something_else() {
     refuse_briefly(
         &[
-            "[[priority]]\nname = \"critical\"",
-            "[[route]]\npath = \"/*\"\npriority = \"critical\"\ntenant = \"client-ip\"",
-            "[[rate_limit]]\nname = \"x\"\nkey = \"tenant\"\nrate = \"1/s\"",
             "[upstream.concurrency]\nalgorithm = \"codel\"",
             "[upstream.queue]\ncapacity = 4\nstanding_wait = \"50ms\"",
             "[upstream.concurrency]\nbaseline = \"5ms\"\nwindow = 3",
             "[upstream.concurrency]\nalgorithm = \"vegas\"\ndeadline = \"1s\"",
         ],
         expect![[r#"
-            [[priority]] / name = "critical"
-                `priority` is not supported by this version of tidegate
-                    remove it; it would not be in force
-            [[route]] / path = "/*" / priority = "critical" / tenant = "client-ip"
-                `priority` is not supported by this version of tidegate
-                    remove it; it would not be in force
-                `tenant` is not supported by this version of tidegate
-                    remove it; it would not be in force
-            [[rate_limit]] / name = "x" / key = "tenant" / rate = "1/s"
-                `key`: a limit for each tenant is not supported by this version of tidegate
-                    use "header:NAME" with the tenant's header
             [upstream.concurrency] / algorithm = "codel"
                 `algorithm`: `codel` is none of the words that it can be
                     write "ebb" or "aimd" or "gradient2" or "vegas"
@@ -228,14 +214,14 @@ fn names_and_references() {
                     give each a name of its own
             [[rate_limit]] / name = "a b"
                 `key` is missing in [[rate_limit]]
-                    add `key`. Who is counted: each client address (IPv6 by /64), each value of a header (requests without it share one), each route, or everybody together.
+                    add `key`. Who is counted: each client address (IPv6 by /64), each value of a header (requests without it share one), each tenant as its route names it (requests without one share one), each route, or everybody together.
                 `rate` is missing in [[rate_limit]]
                     add `rate`. How often, in the long run.
                 `name`: ' ' cannot stand in a name
                     a name has 1 to 64 of the characters a-z, 0-9, `_` and `-`
             [[rate_limit]] / name = "x" / key = "client_ip" / rate = "1/s"
                 `key`: `client_ip` is nothing that can be counted
-                    did you mean "client-ip"? write "client-ip", "header:NAME", "route" or "global"
+                    did you mean "client-ip"? write "client-ip", "header:NAME", "tenant", "route" or "global"
             [[rate_limit]] / name = "x" / key = "header:" / rate = "1/s"
                 `key`: this is not the name of a header
                     write it like "header:x-api-key"
@@ -244,7 +230,7 @@ fn names_and_references() {
                     write it like "header:x-api-key"
             [[rate_limit]] / name = "x" / key = "cookie:sid" / rate = "1/s"
                 `key`: `cookie:sid` is nothing that can be counted
-                    write "client-ip", "header:NAME", "route" or "global"
+                    write "client-ip", "header:NAME", "tenant", "route" or "global"
         "#]],
     );
 }

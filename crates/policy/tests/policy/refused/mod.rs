@@ -9,42 +9,6 @@ use tidegate_policy::{Policy, Style};
 
 use crate::{UPSTREAM, refuse};
 
-/// The example of the design, word for word.
-pub(crate) const DESIGN: &str = include_str!("../design.toml");
-
-#[test]
-fn the_design_example_names_what_is_not_built() {
-    refuse(
-        DESIGN,
-        expect![[r#"
-            error: `priority` is not supported by this version of tidegate
-              --> policy.toml:27:3
-               |
-            27 | [[priority]]                         # most important first; without any: critical, default, background
-               |   ^^^^^^^^
-               |
-               = help: remove it; it would not be in force
-
-            error: `priority` is not supported by this version of tidegate
-              --> policy.toml:39:1
-               |
-            39 | priority = "critical"                # a name, or "header:NAME" whose value is a name; unknown or missing: the class "default", else...
-               | ^^^^^^^^
-               |
-               = help: remove it; it would not be in force
-
-            error: `tenant` is not supported by this version of tidegate
-              --> policy.toml:40:1
-               |
-            40 | tenant   = "header:x-tenant"         # whom to be fair between (also client-ip)
-               | ^^^^^^
-               |
-               = help: remove it; it would not be in force
-
-        "#]],
-    );
-}
-
 #[test]
 fn an_empty_file() {
     refuse(
@@ -289,15 +253,15 @@ fn very_many_problems_on_a_very_long_line() {
     refuse(
         &text,
         expect![[r#"
-        error: there is no upstream to protect
-        --> policy.toml
-         = help: write [[upstream]] with a name and endpoints = ["http://127.0.0.1:8103"]
+            error: there is no upstream to protect
+            --> policy.toml
+             = help: write [[upstream]] with a name and endpoints = ["http://127.0.0.1:8103"]
 
-        error: `x` is not known in a policy
-        --> policy.toml:1:1
-         = help: known are `server`, `upstream`, `route`, `rate_limit`
+            error: `x` is not known in a policy
+            --> policy.toml:1:1
+             = help: known are `server`, `upstream`, `priority`, `tenant`, `route`, `rate_limit`
 
-    "#]],
+        "#]],
     );
 }
 
