@@ -210,10 +210,14 @@ Examples:
   tidegate upstream --workers 4 --service-time 200ms       four at a time, the others wait without a bound
   curl 'http://127.0.0.1:8103/work?ms=50'                  this one takes 50 ms
   curl http://127.0.0.1:8103/stats
+  curl -X POST 'http://127.0.0.1:8103/set?service_time=2s' from now on the work takes two seconds
 
-GET /work takes ?ms=N (time), ?status=N and ?bytes=N (the answer). Work goes on
-when its client leaves, as it does in most services, unless --cancels-work is
-given. POST /reset begins to count anew.")]
+GET /work takes ?ms=N (time), ?status=N and ?bytes=N (the answer); /work/NAME is
+the same, so that a policy can tell routes apart. Work goes on when its client
+leaves, as it does in most services, unless --cancels-work is given.
+POST /reset begins to count anew. POST /set?service_time=TIME makes the service
+slower or faster while it runs, also for those who wait already. All of it is
+for this machine only: the upstream listens on 127.0.0.1 and nowhere else.")]
 pub(crate) struct UpstreamArgs {
     /// The port to listen on, on 127.0.0.1.
     #[arg(long, default_value_t = 8103)]

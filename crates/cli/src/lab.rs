@@ -18,6 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::json;
+use tidegate_policy::parse_duration;
 use tokio::net::TcpListener as AsyncListener;
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
@@ -32,7 +33,8 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(crate) fn run(args: &UpstreamArgs) -> Result<(), Failure> {
     let listener = bind(args.port)?;
     let address = listener.local_addr()?;
-    let _ = writeln!(io::stderr(), "the lab's upstream listens on http://{address}: /work?ms=N, /stats");
+    let _ =
+        writeln!(io::stderr(), "the lab's upstream listens on http://{address}: /work?ms=N, /stats, /set");
     serve(listener, args)
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn bind(port: u16) -> Result<TcpListener, Failure> {
 pub(crate) fn serve(listener: TcpListener, args: &UpstreamArgs) -> Result<(), Failure> {
     let lab = Arc::new(Lab {
         workers: (args.workers > 0).then(|| Semaphore::new(args.workers as usize)),
-        service_time: args.service_time,
+        service_nanos: AtomicU64::new(nanos(args.service_time)),
         cancels_work: args.cancels_work,
         counts: Counts::default(),
     });
@@ -80,7 +82,7 @@ pub(crate) fn serve(listener: TcpListener, args: &UpstreamArgs) -> Result<(), Fa
 
 struct Lab {
     workers: Option<Semaphore>,
-    service_time: Duration,
+    service_nanos: AtomicU64,
     cancels_work: bool,
     counts: Counts,
 }
@@ -120,16 +122,31 @@ impl Lab {
                 self.counts.forget();
                 text(StatusCode::OK, "application/json", self.counts.json())
             }
-            "/work" => match Asked::parse(request.uri().query().unwrap_or_default(), self.service_time) {
-                Ok(asked) => self.work(asked).await,
-                Err(what) => text(StatusCode::BAD_REQUEST, "text/plain", format!("{what}\n")),
-            },
+            "/set" if request.method() == Method::POST => {
+                match self.set(request.uri().query().unwrap_or_default()) {
+                    Ok(()) => text(StatusCode::OK, "text/plain", "set\n".into()),
+                    Err(what) => text(StatusCode::BAD_REQUEST, "text/plain", format!("{what}\n")),
+                }
+            }
+            path if path == "/work" || path.starts_with("/work/") => {
+                match Asked::parse(request.uri().query().unwrap_or_default()) {
+                    Ok(asked) => self.work(asked).await,
+                    Err(what) => text(StatusCode::BAD_REQUEST, "text/plain", format!("{what}\n")),
+                }
+            }
             _ => text(
                 StatusCode::NOT_FOUND,
                 "text/plain",
-                "there is GET /work?ms=N, GET /stats and POST /reset\n".into(),
+                "there is GET /work?ms=N, GET /stats, POST /reset and POST /set?service_time=TIME\n".into(),
             ),
         }
+    }
+
+    /// Changes how long work takes that begins from now on.
+    fn set(&self, query: &str) -> Result<(), String> {
+        let text = query.strip_prefix("service_time=").ok_or("/set needs ?service_time=TIME")?;
+        self.service_nanos.store(nanos(parse_duration(text)?), SeqCst);
+        Ok(())
     }
 
     async fn work(self: &Arc<Self>, asked: Asked) -> Response<Full<Bytes>> {
@@ -140,7 +157,9 @@ impl Lab {
                 Some(workers) => workers.acquire().await.ok(),
                 None => None,
             };
-            sleep(asked.time).await;
+            // Read only now: who still waits for a worker works as the service does by then.
+            let usual = Duration::from_nanos(lab.service_nanos.load(SeqCst));
+            sleep(asked.time.unwrap_or(usual)).await;
             lab.counts.completed.fetch_add(1, SeqCst);
             drop(under_way);
         };
@@ -176,20 +195,25 @@ impl Counts {
     }
 }
 
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(MILLIS_MAX * 1_000_000)
+}
+
 /// What a request asks for.
 struct Asked {
-    time: Duration,
+    /// How long its work takes; what the service takes, when left out.
+    time: Option<Duration>,
     status: StatusCode,
     bytes: Option<usize>,
 }
 
 impl Asked {
-    fn parse(query: &str, service_time: Duration) -> Result<Self, String> {
-        let mut asked = Self { time: service_time, status: StatusCode::OK, bytes: None };
+    fn parse(query: &str) -> Result<Self, String> {
+        let mut asked = Self { time: None, status: StatusCode::OK, bytes: None };
         for (key, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
             let number = || value.parse::<u64>().map_err(|_| format!("{key} is not a number: {value:?}"));
             match key {
-                "ms" => asked.time = Duration::from_millis(number()?.min(MILLIS_MAX)),
+                "ms" => asked.time = Some(Duration::from_millis(number()?.min(MILLIS_MAX))),
                 "bytes" => {
                     asked.bytes = Some(usize::try_from(number()?).unwrap_or(usize::MAX).min(BYTES_MAX))
                 }

@@ -27,6 +27,7 @@ mod command;
 mod connections;
 mod deadlines;
 mod framing;
+mod lab;
 mod limits;
 mod operations;
 mod reload;
