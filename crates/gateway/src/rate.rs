@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::HeaderName;
@@ -114,30 +115,54 @@ impl Buckets {
     }
 }
 
-/// Counts a request against every rule that applies, or refuses it and counts it against none.
+/// Counts a request against every rule that applies, or refuses it and counts it against none. Nobody is told to stay
+/// away for longer than `longest`.
 ///
 /// With several rules all their locks are held at once, always taken in the order of the buckets' addresses: the order
 /// of the policy would change with a reload that changes it, while buckets are shared by the policies before and after.
-pub(crate) fn check(rules: &[Rule], now: Timestamp, asking: &Asking<'_>) -> Result<(), Over> {
+pub(crate) fn check(
+    rules: &[Rule],
+    now: Timestamp,
+    asking: &Asking<'_>,
+    longest: Duration,
+) -> Result<(), Over> {
     let path = crate::path::without_parameters(asking.path);
     let mut applying = rules.iter().enumerate().filter(|(_, rule)| rule.applies(&path));
     let Some(first) = applying.next() else { return Ok(()) };
     let Some(second) = applying.next() else {
         let (index, rule) = first;
         let key = rule.key(asking);
-        let checked = rule.buckets.lock().check(now, key, NonZeroU32::MIN);
-        return checked.map_err(|refusal| Over { rule: index, rejection: refusal.into() });
+        let mut limiter = rule.buckets.lock();
+        return limiter.check(now, key, NonZeroU32::MIN).map_err(|refusal| {
+            let rejection = limiter.rejection(now, key, NonZeroU32::MIN, refusal, longest);
+            Over { rule: index, rejection }
+        });
     };
     let mut all: Vec<(usize, &Rule)> = [first, second].into_iter().chain(applying).collect();
     all.sort_by_key(|(_, rule)| Arc::as_ptr(&rule.buckets));
     let mut limiters = Vec::with_capacity(all.len());
     let mut reservations = Vec::with_capacity(all.len());
+    // Whoever is over several comes back in vain before the last of them lets it in.
+    let mut over: Option<Over> = None;
     for (index, rule) in all {
         let key = rule.key(asking);
         let mut limiter = rule.buckets.lock();
-        let peeked = limiter.peek(now, key, NonZeroU32::MIN);
-        reservations.push(peeked.map_err(|refusal| Over { rule: index, rejection: refusal.into() })?);
-        limiters.push(limiter);
+        match limiter.peek(now, key, NonZeroU32::MIN) {
+            Ok(reservation) => {
+                reservations.push(reservation);
+                limiters.push(limiter);
+            }
+            Err(refusal) => {
+                let rejection = limiter.rejection(now, key, NonZeroU32::MIN, refusal, longest);
+                let later = |over: &Over| over.rejection.retry_after < rejection.retry_after;
+                if over.as_ref().is_none_or(later) {
+                    over = Some(Over { rule: index, rejection });
+                }
+            }
+        }
+    }
+    if let Some(over) = over {
+        return Err(over);
     }
     for (limiter, reservation) in limiters.iter_mut().zip(reservations) {
         limiter.commit(reservation);
@@ -156,7 +181,6 @@ pub(crate) struct Over {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use tidegate_engine::Quota;
 
     fn rule(key: RateKey, burst: u32, before: Option<&Rule>) -> Rule {
@@ -183,7 +207,7 @@ mod tests {
             route: RouteId(0),
             tenant: None,
         };
-        (0..times).filter(|_| check(rules, Timestamp::ZERO, &asking).is_ok()).count()
+        (0..times).filter(|_| check(rules, Timestamp::ZERO, &asking, Duration::MAX).is_ok()).count()
     }
 
     /// envoy#25139: what one rule refuses uses up nothing of another.
@@ -193,6 +217,23 @@ mod tests {
         assert_eq!(admitted(&rules, "1.1.1.1", None, 100), 2);
         assert_eq!(admitted(&rules, "2.2.2.2", None, 100), 2);
         assert_eq!(admitted(&rules, "3.3.3.3", None, 100), 1, "the global bucket has one left");
+    }
+
+    /// B6. Whoever is over two limits is told when the later of them lets it in, whichever is asked first.
+    #[test]
+    fn over_several_the_latest_counts() {
+        let quick = Quota::new(NonZeroU32::MIN, Duration::from_secs(1), NonZeroU32::MIN).unwrap();
+        // Locks are taken in the order of addresses, so both orders come up.
+        for _ in 0..8 {
+            let rules = [rule(RateKey::Global, 1, None), rule(RateKey::ClientIp, 1, None)];
+            rules[0].buckets.lock().reconfigure(Timestamp::ZERO, quick);
+            let headers = HeaderMap::new();
+            let client = "1.1.1.1".parse().unwrap();
+            let asking = Asking { client, headers: &headers, path: "/api/x", route: RouteId(0) };
+            assert!(check(&rules, Timestamp::ZERO, &asking, Duration::MAX).is_ok());
+            let over = check(&rules, Timestamp::ZERO, &asking, Duration::MAX).unwrap_err();
+            assert_eq!((over.rule, over.rejection.retry_after), (1, Duration::from_secs(3600)));
+        }
     }
 
     #[test]

@@ -135,7 +135,8 @@ async fn slot(
     let route = live.routes[index].id;
     let asking =
         Asking { client: record.address, headers: &head.headers, path: head.uri.path(), route, tenant: None };
-    rate::check(&live.rules, record.began(), &asking).map_err(|over| {
+    let longest = live.policy.server.retry_after_max;
+    rate::check(&live.rules, record.began(), &asking, longest).map_err(|over| {
         record.over_limit(over.rule);
         over.rejection
     })?;

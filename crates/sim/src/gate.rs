@@ -4,6 +4,7 @@
 //! order.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use tidegate_engine::{
     Admission, Arrival, Decision, Event, LimitPolicy, Permit, RateLimiter, Rejection, Ticket, Timestamp,
@@ -86,7 +87,7 @@ impl<C: Copy> Gate<C> {
         if passage.exempt {
             return Entry::Passed(None);
         }
-        if let Some(rejection) = over_a_rate(&mut self.limiters, now, passage) {
+        if let Some(rejection) = over_a_rate(&mut self.limiters, now, passage, self.setup.retry_after_max) {
             return Entry::Refused(rejection);
         }
         let decision = self.admission.arrive(now, Arrival::new(passage.route));
@@ -215,14 +216,26 @@ fn fixed(limit: u32) -> LimitPolicy {
     LimitPolicy::Fixed(NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN))
 }
 
-/// Counts it against every rate limit that applies, or against none and says by which it is refused.
-fn over_a_rate(limiters: &mut [RateLimiter], now: Timestamp, passage: &Passage) -> Option<Rejection> {
+/// Counts it against every rate limit that applies, or against none and says when the last that refuses it would not.
+fn over_a_rate(
+    limiters: &mut [RateLimiter],
+    now: Timestamp,
+    passage: &Passage,
+    longest: Duration,
+) -> Option<Rejection> {
     let mut reservations = Vec::with_capacity(passage.limits.len());
+    let mut over: Option<Rejection> = None;
     for &(index, key) in &passage.limits {
         match limiters[index].peek(now, key, NonZeroU32::MIN) {
             Ok(reservation) => reservations.push(reservation),
-            Err(refusal) => return Some(refusal.into()),
+            Err(refusal) => {
+                let rejection = limiters[index].rejection(now, key, NonZeroU32::MIN, refusal, longest);
+                over = over.into_iter().chain([rejection]).max_by_key(|over| over.retry_after);
+            }
         }
+    }
+    if over.is_some() {
+        return over;
     }
     for (&(index, _), reservation) in passage.limits.iter().zip(reservations) {
         limiters[index].commit(reservation);

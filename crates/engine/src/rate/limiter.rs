@@ -7,6 +7,7 @@ use core::time::Duration;
 use super::gcra::{Gcra, Verdict};
 use super::sketch::Sketch;
 use super::table::{Found, Place, Table};
+use super::turns::Turns;
 use crate::decision::{Reason, Rejection};
 use crate::rate::Quota;
 use crate::time::Timestamp;
@@ -20,7 +21,7 @@ const TICKS_MAX: u64 = 1 << 63;
 /// A key is a 64-bit hash of whatever names the caller, made by the driver with a secret seed: two callers share a
 /// bucket with a probability of about n²/2⁶⁵, and nobody can aim for it.
 ///
-/// Memory is allocated once: about 26 bytes for each key of `max_keys`, and 8 KiB. When more keys are in use than the
+/// Memory is allocated once: about 29 bytes for each key of `max_keys`, and 8 KiB. When more keys are in use than the
 /// table can tell apart, the excess shares a sketch that can only restrict too much.
 #[derive(Debug)]
 pub struct RateLimiter {
@@ -32,6 +33,7 @@ pub struct RateLimiter {
     table: Table,
     overflow: Box<Sketch>,
     overflowed: u64,
+    turns: Turns,
 }
 
 /// What [`RateLimiter::peek`] found: a request that conforms and has not been counted yet.
@@ -52,16 +54,6 @@ pub enum RateRefusal {
     Never,
 }
 
-impl From<RateRefusal> for Rejection {
-    fn from(refusal: RateRefusal) -> Self {
-        let retry_after = match refusal {
-            RateRefusal::NotYet(wait) => wait,
-            RateRefusal::Never => Duration::MAX,
-        };
-        Self { reason: Reason::RateLimited, retry_after }
-    }
-}
-
 impl RateLimiter {
     /// A limiter that tells at least `max_keys` keys apart.
     pub fn new(quota: Quota, max_keys: NonZeroU32) -> Self {
@@ -73,6 +65,7 @@ impl RateLimiter {
             table: Table::new(max_keys.get()),
             overflow: Box::new(Sketch::new()),
             overflowed: 0,
+            turns: Turns::new(max_keys.get()),
         }
     }
 
@@ -113,6 +106,29 @@ impl RateLimiter {
         }
     }
 
+    /// What whoever was refused just now is to be told. [`RateRefusal::NotYet`] is the same for all who are refused at
+    /// one moment; here each is told a time of its own, as far apart as the rate lets them in: the first the exact time,
+    /// and nobody an earlier one. No time is longer than `longest`; those who would have to wait longer are spread over
+    /// the upper half of that.
+    pub fn rejection(
+        &mut self,
+        now: Timestamp,
+        key: u64,
+        cost: NonZeroU32,
+        refusal: RateRefusal,
+        longest: Duration,
+    ) -> Rejection {
+        self.advance(now);
+        let retry_after = match refusal {
+            RateRefusal::Never => Duration::MAX,
+            RateRefusal::NotYet(wait) => {
+                let interval = self.gcra.interval.saturating_mul(cost.get().into());
+                self.turns.next(self.now, key, wait, self.gcra.duration(interval), longest)
+            }
+        };
+        Rejection { reason: Reason::RateLimited, retry_after }
+    }
+
     /// Puts another quota in force. What keys have used stays used; the same quota changes nothing at all.
     pub fn reconfigure(&mut self, now: Timestamp, quota: Quota) {
         if quota == self.quota {
@@ -128,6 +144,7 @@ impl RateLimiter {
         let change = |tat| new.carry_over(&old, old_now, tat, 0);
         self.table.map(change);
         self.overflow.map(change);
+        self.turns.forget();
     }
 
     /// The quota in force.

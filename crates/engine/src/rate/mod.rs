@@ -13,3 +13,4 @@ pub use limiter::{RateLimiter, RateRefusal, Reservation};
 
 mod sketch;
 mod table;
+mod turns;
