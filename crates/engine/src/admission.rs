@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::bulkhead::{Bulkheads, Held};
 use crate::codel::Codel;
-use crate::comeback::Comeback;
+use crate::comeback::{Comeback, Room};
 use crate::damping::{Damping, Tried};
 use crate::decision::{Arrival, Decision, Event, Outcome, Permit, Reason, Rejection, Ticket, TicketId};
 use crate::flight::{Flight, Flying};
@@ -330,7 +330,12 @@ impl Admission {
             return Rejection { reason, retry_after: Duration::ZERO };
         }
         let wait = self.forecast.wait(now, self.queue.len(), self.slots(now));
-        let retry_after = self.comeback.next(now, wait, self.forecast.service(), self.limit.current());
+        let room = Room {
+            service: self.forecast.service(),
+            slots: self.limit.current(),
+            places: self.capacity_shown(),
+        };
+        let retry_after = self.comeback.next(now, wait, room);
         if let Some(damping) = &mut self.damping {
             damping.refused(now, fingerprint, now.after(retry_after));
         }

@@ -156,7 +156,7 @@ fn rejected(manner: Manner, rendered: &Rendered, rejection: Rejection, longest: 
     let wait = match rendered.row.retry {
         // Where nothing is known, a second is a fair guess; at once would be the worst.
         Retry::After if rejection.retry_after.is_zero() => Some(Duration::from_secs(1)),
-        Retry::After => Some(rejection.retry_after.min(longest)),
+        Retry::After => Some(rejection.told(longest)),
         Retry::Unsaid | Retry::Never => None,
     };
     if let Some(wait) = wait {

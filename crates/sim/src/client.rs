@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_engine::{Reason, Rejection, Timestamp};
+use tidegate_engine::{Reason, Timestamp};
 use tidegate_workload::Next;
 
 use crate::agenda::Rank;
@@ -89,11 +89,12 @@ impl World<'_> {
                 self.meter.broken(who);
                 self.failed(task, None);
             }
-            Answer::Refused(Rejection { reason, retry_after }) => {
+            Answer::Refused(rejection) => {
+                let reason = rejection.reason;
                 self.meter.rejected(elapsed, who, reason, took);
                 // The timeout of an upstream says nothing about when to come back.
                 let told =
-                    (reason != Reason::UpstreamTimeout).then(|| whole_seconds(retry_after.min(longest)));
+                    (reason != Reason::UpstreamTimeout).then(|| whole_seconds(rejection.told(longest)));
                 self.failed(task, told);
             }
         }
