@@ -122,7 +122,7 @@ impl RetryBudget {
         }
     }
 
-    /// How many retries it has left.
+    /// How many retries there may be just now.
     pub const fn left(&self) -> u32 {
         self.left / Self::TOKEN
     }
@@ -165,6 +165,7 @@ mod tests {
             budget.try_spend()
         });
         assert_eq!(retries.count(), 100 + 4);
+        assert_eq!((budget.left(), RetryBudget::new(10, 5).left()), (0, 5));
         assert!(!RetryBudget::new(0, 0).try_spend());
         assert!(RetryBudget::new(u32::MAX, u32::MAX).try_spend());
     }

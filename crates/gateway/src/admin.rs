@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use crate::body::Body;
 use crate::gateway::{Shared, Stage};
 use crate::metrics;
+use crate::upstream;
 
 const CONNECTIONS_MAX: usize = 128;
 const HEADER_TIME: Duration = Duration::from_secs(10);
@@ -35,6 +36,8 @@ pub(crate) fn run(shared: Arc<Shared>, listener: TcpListener, stage: watch::Rece
         let mut stage = stage;
         tokio::select! {
             () = accept(&shared, listener) => {}
+            // Here, because there is one such thread, and it is never busy.
+            () = upstream::watch(shared.clone(), shared.reloads()) => {}
             _ = stage.wait_for(|stage| *stage == Stage::Stopped) => {}
         }
     });

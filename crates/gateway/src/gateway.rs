@@ -53,12 +53,19 @@ pub(crate) struct Shared {
     /// The port that clients connect to.
     pub(crate) port: u16,
     stage: watch::Sender<Stage>,
+    /// How many policies have been put in force since the start, for those who go on by one.
+    reloads: watch::Sender<u64>,
 }
 
 impl Shared {
     /// The policy in force. A request keeps the one it began with.
     pub(crate) fn live(&self) -> Arc<Live> {
         self.live.load_full()
+    }
+
+    /// Tells when another policy is in force.
+    pub(crate) fn reloads(&self) -> watch::Receiver<u64> {
+        self.reloads.subscribe()
     }
 
     pub(crate) fn is_serving(&self) -> bool {
@@ -163,6 +170,7 @@ impl Gateway {
             log,
             clock,
             stage,
+            reloads: watch::Sender::new(0),
         });
         let mut threads = Vec::with_capacity(workers + 1);
         for number in 0..workers {
@@ -193,6 +201,7 @@ impl Gateway {
             return Err(ReloadError { keys });
         }
         self.shared.live.store(Arc::new(Live::new(policy, Some(&before), self.shared.clock)));
+        self.shared.reloads.send_modify(|reloads| *reloads += 1);
         self.shared.metrics.reloads_done.add(1);
         Ok(())
     }

@@ -229,7 +229,8 @@ mod tests {
             rules[0].buckets.lock().reconfigure(Timestamp::ZERO, quick);
             let headers = HeaderMap::new();
             let client = "1.1.1.1".parse().unwrap();
-            let asking = Asking { client, headers: &headers, path: "/api/x", route: RouteId(0) };
+            let asking =
+                Asking { client, headers: &headers, path: "/api/x", route: RouteId(0), tenant: None };
             assert!(check(&rules, Timestamp::ZERO, &asking, Duration::MAX).is_ok());
             let over = check(&rules, Timestamp::ZERO, &asking, Duration::MAX).unwrap_err();
             assert_eq!((over.rule, over.rejection.retry_after), (1, Duration::from_secs(3600)));

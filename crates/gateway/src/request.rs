@@ -102,7 +102,7 @@ async fn answer(
     record.dispatched(flight.began());
     let request = head::request(head, body);
     // Boxed, so that a request in the queue takes no more memory than waiting needs.
-    let mut response = Box::pin(upstream::send(&client.worker, upstream, flight, request)).await?;
+    let mut response = Box::pin(upstream::send(client, upstream, flight, request)).await?;
 
     record.answered(response.status());
     if !head::for_client(response.headers_mut()) {
@@ -140,6 +140,9 @@ async fn slot(
         record.over_limit(over.rule);
         over.rejection
     })?;
+    if let Some(rejection) = upstream.refusal(record.began()) {
+        return Err(rejection.into());
+    }
     let arrival = Arrival::new(route);
     match upstream.gate.enter(deadline.map_or(arrival, |deadline| arrival.with_deadline(deadline))) {
         Entry::Admitted(admitted) => Ok(Slot::Admitted(admitted)),

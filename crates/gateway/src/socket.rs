@@ -12,7 +12,7 @@ use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -85,6 +85,12 @@ impl Socket {
         {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+
+    /// Whether it is known to have left by now.
+    pub(crate) fn has_left(&self) -> bool {
+        let mut left = std::pin::pin!(self.left());
+        left.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     /// Reads ahead of hyper for as long as this is polled, so that a client that leaves is seen to leave. Never ends.

@@ -9,6 +9,7 @@ use super::names::{self, Name};
 use super::{Ending, Histogram, RouteStats};
 use crate::gateway::Shared;
 use crate::live::Live;
+use crate::upstream::Decision;
 
 /// The one priority there is so far; the label is there so that dashboards need not change when there are more.
 const PRIORITY: &str = "default";
@@ -19,6 +20,7 @@ pub(crate) fn expose(shared: &Shared) -> String {
     let mut page = Page { text: String::with_capacity(16 * 1024) };
     routes(&mut page, shared, &live);
     upstreams(&mut page, &live);
+    protection(&mut page, shared, &live);
     gateway(&mut page, shared, &live);
     page.text
 }
@@ -116,6 +118,26 @@ fn upstreams(page: &mut Page, live: &Live) {
             let labels = if name == names::QUEUE_DEPTH { &labels[..] } else { &labels[..1] };
             page.sample(name.0, labels, f64::from(value(snapshot)));
         }
+    }
+}
+
+fn protection(page: &mut Page, shared: &Shared, live: &Live) {
+    let now = shared.clock.now();
+    page.head(names::BREAKER_STATE);
+    for one in &live.upstreams {
+        let state = f64::from(one.breaker_state(now) as u8);
+        page.sample(names::BREAKER_STATE.0, &[("upstream", &one.policy.name)], state);
+    }
+    page.head(names::RETRIES);
+    for one in &live.upstreams {
+        for (decision, name) in Decision::ALL {
+            let labels = [("upstream", one.policy.name.as_str()), ("decision", name)];
+            page.sample(names::RETRIES.0, &labels, one.retries.decided(decision) as f64);
+        }
+    }
+    page.head(names::RETRY_BUDGET);
+    for one in &live.upstreams {
+        page.sample(names::RETRY_BUDGET.0, &[("upstream", &one.policy.name)], one.retries.left().into());
     }
 }
 

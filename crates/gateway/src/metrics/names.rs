@@ -40,6 +40,15 @@ pub(super) const GOODPUT: Name = (
 );
 pub(super) const WASTED: Name =
     ("tidegate_wasted_seconds_total", "counter", "Upstream time spent on answers that nobody waited for.");
+pub(super) const BREAKER_STATE: Name = (
+    "tidegate_breaker_state",
+    "gauge",
+    "How the best of an upstream's endpoints stands: 0 closed, 1 half open, 2 open.",
+);
+pub(super) const RETRIES: Name =
+    ("tidegate_retries_total", "counter", "Tries without an answer, by what was decided about another.");
+pub(super) const RETRY_BUDGET: Name =
+    ("tidegate_retry_budget", "gauge", "Retries of the gateway's own that the budget allows just now.");
 pub(super) const RATE_LIMIT_KEYS: Name =
     ("tidegate_rate_limit_keys", "gauge", "Keys that have used some of their quota lately.");
 pub(super) const RATE_LIMIT_OVERFLOWED: Name = (

@@ -1,16 +1,19 @@
 //! The same numbers as JSON, by upstream, for people and scripts.
 
 use serde_json::{Map, Value, json};
-use tidegate_engine::Reason;
+use tidegate_engine::{Reason, Timestamp};
 
 use crate::gateway::Shared;
-use crate::upstream::Upstream;
+use crate::upstream::{Decision, Upstream};
 
 /// Everything, as JSON.
 pub(crate) fn stats(shared: &Shared) -> Value {
     let live = shared.live();
-    let upstreams: Map<String, Value> =
-        live.upstreams.iter().map(|upstream| (upstream.policy.name.clone(), one(upstream))).collect();
+    let upstreams: Map<String, Value> = live
+        .upstreams
+        .iter()
+        .map(|upstream| (upstream.policy.name.clone(), one(upstream, shared.clock.now())))
+        .collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "stage": shared.stage_name(),
@@ -23,7 +26,7 @@ pub(crate) fn stats(shared: &Shared) -> Value {
     })
 }
 
-fn one(upstream: &Upstream) -> Value {
+fn one(upstream: &Upstream, now: Timestamp) -> Value {
     let (stats, snapshot) = (&upstream.stats, upstream.gate.snapshot());
     let rejected = |reason: Reason| stats.rejected[reason as usize].get();
     let shed = [
@@ -31,6 +34,7 @@ fn one(upstream: &Upstream) -> Value {
         Reason::QueueFull,
         Reason::WaitTooLong,
         Reason::PushedOut,
+        Reason::BreakerOpen,
         Reason::Deadline,
         Reason::GatewayOverloaded,
         Reason::Draining,
@@ -57,6 +61,8 @@ fn one(upstream: &Upstream) -> Value {
         "queue_capacity": snapshot.queue_capacity,
         "limit": snapshot.limit,
         "service_ms": snapshot.service_time.map(|time| time.as_secs_f64() * 1e3),
+        "retried": upstream.retries.decided(Decision::Retried),
+        "endpoints": upstream.endpoints.iter().map(|endpoint| endpoint.stats(now)).collect::<Vec<_>>(),
         "wasted_seconds": stats.wasted.get() as f64 / 1e9,
         "rejected": by_reason,
         "rejected_by_priority": { "default": by_reason_total(upstream) },

@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
+use super::hearing::{Heard, Hearing};
 use super::upload::RequestBody;
 use crate::metrics::{Open, OpenConnections};
 
@@ -49,6 +50,8 @@ pub(super) struct Connection {
     driver: Driver,
     /// It has carried an exchange before, so it may have died meanwhile.
     pub(super) reused: bool,
+    /// Whether the answer has begun.
+    pub(super) heard: Heard,
     _open: Open,
 }
 
@@ -74,14 +77,16 @@ impl Connection {
             Ok(Err(error)) if is_out_of_descriptors(&error) => return Err(ConnectError::Descriptors),
             Ok(Err(_)) | Err(_) => return Err(ConnectError::Unreachable),
         };
+        let (stream, heard) = Hearing::new(stream);
         let handshake =
             http1::Builder::new().max_buf_size(HEAD_BYTES_MAX).handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(|_| ConnectError::Unreachable)?;
         let driver = Driver::User(Box::pin(connection.with_upgrades()));
-        Ok(Self { sender, driver, reused: false, _open: open })
+        Ok(Self { sender, driver, reused: false, heard, _open: open })
     }
 
     pub(super) fn send(&mut self, request: Request<RequestBody>) -> Answering {
+        self.heard.forget();
         Box::pin(self.sender.try_send_request(request))
     }
 

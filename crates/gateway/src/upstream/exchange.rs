@@ -4,75 +4,208 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use http::header::CONNECTION;
-use http::{Request, Response, StatusCode, Version, response};
-use tidegate_engine::{Outcome, Reason, Timestamp};
+use http::{Request, Response, Version, response};
+use tidegate_engine::{Outcome, Reason, Rejection, Timestamp, Verdict};
 use tokio::time::{sleep_until, timeout_at};
 
 use super::Upstream;
 use super::connection::{ConnectError, Connection};
-use super::endpoint::Endpoint;
-use super::flight::{AnswerBody, Flight};
+use super::endpoint::{Endpoint, Visit};
+use super::flight::{AnswerBody, Flight, outcome};
+use super::retries::{Decision, is_idempotent};
 use super::upload::RequestBody;
 use crate::answer::Refusal;
+use crate::connection::Client;
 use crate::head::lists;
 use crate::route::BadRequest;
 use crate::worker::Worker;
 
-/// Sends a request to the endpoint with the least in flight. An endpoint that cannot be reached is passed over for
-/// the next, and a kept connection that had died before it was used is replaced: in both cases nothing was sent, so
-/// nothing is done twice.
+/// Sends a request to an endpoint, and if that fails in a way that allows it, once more (see `retries`).
 pub(crate) async fn send(
-    worker: &Arc<Worker>,
+    client: &Client,
+    upstream: &Arc<Upstream>,
+    flight: Flight,
+    request: Request<RequestBody>,
+) -> Result<Response<AnswerBody>, Refusal> {
+    upstream.retries.deposit();
+    let now = client.now();
+    let Some(visit) = upstream.choose(now, None) else {
+        // It could have been asked when the request came, and cannot now.
+        flight.broken(Outcome::Ignore);
+        let open = Rejection { reason: Reason::BreakerOpen, retry_after: std::time::Duration::ZERO };
+        return Err(upstream.refusal(now).unwrap_or(open).into());
+    };
+    let undone = match attempt(client, upstream, flight, request, visit, Try::First).await {
+        Ok(response) => return Ok(response),
+        Err(Failed::For(refusal)) => return Err(refusal),
+        Err(Failed::Undone(undone)) => undone,
+    };
+    let (decision, visit) = again(client, upstream, &undone);
+    upstream.retries.count(decision);
+    let Some(visit) = visit else { return Err(undone.given_up(upstream)) };
+    let (flight, request, second) = undone.forgotten(upstream);
+    match attempt(client, upstream, flight, request, visit, second).await {
+        Ok(response) => Ok(response),
+        Err(Failed::For(refusal)) => Err(refusal),
+        Err(Failed::Undone(undone)) => {
+            upstream.retries.count(Decision::Second);
+            Err(undone.given_up(upstream))
+        }
+    }
+}
+
+/// Whether there may be another try, and where. The budget is asked last, since it is charged at once.
+fn again(client: &Client, upstream: &Upstream, undone: &Undone) -> (Decision, Option<Visit>) {
+    let now = client.now();
+    if undone.flight.overdue().0 <= now || client.socket.has_left() {
+        return (Decision::Late, None);
+    }
+    let elsewhere = upstream.choose(now, Some(undone.visit.endpoint()));
+    let here = || match undone.why {
+        Why::Unreachable => None,
+        // The connection was to blame, so a new one to the same endpoint is as good.
+        Why::Stale | Why::Broken => upstream.choose(now, None),
+    };
+    match elsewhere.or_else(here) {
+        None => (Decision::Nowhere, None),
+        Some(_) if !upstream.retries.try_spend(now) => (Decision::Budget, None),
+        Some(visit) => (Decision::Retried, Some(visit)),
+    }
+}
+
+/// Which try it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Try {
+    First,
+    /// The second, on whatever connection there is.
+    Second,
+    /// The second, after a kept connection had died: on a new one.
+    Fresh,
+}
+
+enum Failed {
+    /// It can be done again.
+    Undone(Box<Undone>),
+    For(Refusal),
+}
+
+/// A try that failed in a way that allows another.
+struct Undone {
+    flight: Flight,
+    request: Request<RequestBody>,
+    visit: Visit,
+    why: Why,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// There was no connection.
+    Unreachable,
+    /// A kept connection had died. That happens to connections, and says nothing about the endpoint.
+    Stale,
+    /// A new one died before anything was sent.
+    Broken,
+}
+
+impl Undone {
+    /// For another try.
+    fn forgotten(mut self: Box<Self>, upstream: &Upstream) -> (Flight, Request<RequestBody>, Try) {
+        let (verdict, next) = match self.why {
+            Why::Unreachable => (Verdict::NoConnection, Try::Second),
+            Why::Stale => (Verdict::Nothing, Try::Fresh),
+            Why::Broken => (Verdict::Failure, Try::Fresh),
+        };
+        upstream.report(self.flight.now(), &mut self.visit, verdict);
+        let Self { flight, request, .. } = *self;
+        (flight, request, next)
+    }
+
+    /// For the client.
+    fn given_up(mut self: Box<Self>, upstream: &Upstream) -> Refusal {
+        let (verdict, reason) = match self.why {
+            Why::Unreachable => (Verdict::NoConnection, Reason::UpstreamConnect),
+            Why::Stale | Why::Broken => (Verdict::Failure, Reason::UpstreamReset),
+        };
+        upstream.report(self.flight.now(), &mut self.visit, verdict);
+        self.flight.broken(Outcome::Failure);
+        reason.into()
+    }
+}
+
+async fn attempt(
+    client: &Client,
     upstream: &Arc<Upstream>,
     mut flight: Flight,
-    mut request: Request<RequestBody>,
-) -> Result<Response<AnswerBody>, Refusal> {
-    let mut tried: Vec<Arc<Endpoint>> = Vec::new();
-    let mut fresh = false;
-    loop {
-        let Some(endpoint) = upstream.choose(&tried) else {
-            flight.broken();
-            return Err(Reason::UpstreamConnect.into());
-        };
-        let in_flight = endpoint.enter();
-        let (overdue, reason) = flight.overdue();
-        let kept = if fresh { None } else { worker.pool.take(endpoint.id) };
-        let connected = match kept {
-            Some(kept) => Ok(kept),
-            None => open(worker, upstream, endpoint, overdue).await,
-        };
-        let mut connection = match connected {
-            Ok(connection) => connection,
-            Err(ConnectError::Overdue) => {
-                flight.broken();
-                return Err(reason.into());
-            }
-            Err(ConnectError::Unreachable) => {
-                tried.push(endpoint.clone());
-                continue;
-            }
-            Err(ConnectError::Descriptors) => {
-                flight.broken();
-                return Err(Reason::GatewayOverloaded.into());
-            }
-        };
-        let reused = connection.reused;
-        let upload = request.body().upload();
-        let answering = connection.send(request);
-        flight.sent(connection, in_flight, upload, answering);
-        match head(worker, flight).await {
-            Ok(response) => return Ok(response),
-            Err(Failed::For(refusal)) => return Err(refusal),
-            Err(Failed::NotSent(back)) if reused => {
-                (flight, request) = *back;
-                fresh = true;
-            }
-            Err(Failed::NotSent(back)) => {
-                back.0.broken();
-                return Err(Reason::UpstreamReset.into());
+    request: Request<RequestBody>,
+    mut visit: Visit,
+    which: Try,
+) -> Result<Response<AnswerBody>, Failed> {
+    let worker = &client.worker;
+    let (overdue, reason) = flight.overdue();
+    let kept = if which == Try::Fresh { None } else { worker.pool.take(visit.endpoint().id) };
+    let connected = match kept {
+        Some(kept) => Ok(kept),
+        None => open(worker, upstream, visit.endpoint(), overdue).await,
+    };
+    let mut connection = match connected {
+        Ok(connection) => connection,
+        Err(ConnectError::Unreachable) => {
+            return Err(Failed::Undone(Box::new(Undone { flight, request, visit, why: Why::Unreachable })));
+        }
+        Err(error) => {
+            // How little time a client has says nothing about the upstream, and our descriptors do not either.
+            let (reason, outcome, verdict) = match error {
+                ConnectError::Descriptors => (Reason::GatewayOverloaded, Outcome::Ignore, Verdict::Nothing),
+                _ if reason == Reason::Deadline => (reason, Outcome::Ignore, Verdict::Nothing),
+                _ => (reason, Outcome::Failure, Verdict::NoConnection),
+            };
+            upstream.report(client.now(), &mut visit, verdict);
+            flight.broken(outcome);
+            return Err(Failed::For(reason.into()));
+        }
+    };
+    let reused = connection.reused;
+    let spare = (reused && which == Try::First).then(|| copy(&request)).flatten();
+    let upload = request.body().upload();
+    let answering = connection.send(request);
+    flight.sent(connection, visit, upload, answering);
+    match head(worker, flight).await {
+        Ok(response) => Ok(response),
+        Err(Lost::For(refusal)) => Err(Failed::For(refusal)),
+        Err(Lost::Connection(mut flight, back)) => {
+            let died_unheard = reused && !flight.has_heard();
+            let request = back.or_else(|| spare.filter(|_| died_unheard));
+            let why = if reused { Why::Stale } else { Why::Broken };
+            match (request, flight.lost()) {
+                (Some(request), Some(visit)) => {
+                    Err(Failed::Undone(Box::new(Undone { flight: *flight, request: *request, visit, why })))
+                }
+                (_, visit) => {
+                    if which == Try::First {
+                        upstream.retries.count(Decision::NotSafe);
+                    }
+                    if let Some(mut visit) = visit {
+                        upstream.report(client.now(), &mut visit, Verdict::Failure);
+                    }
+                    flight.broken(Outcome::Failure);
+                    Err(Failed::For(Reason::UpstreamReset.into()))
+                }
             }
         }
     }
+}
+
+/// The same request once more, if doing it twice is as good as once and there is no body, which could be read only once.
+fn copy(request: &Request<RequestBody>) -> Option<Box<Request<RequestBody>>> {
+    if request.body().has_content() || !is_idempotent(request.method()) {
+        return None;
+    }
+    let mut copy = Request::new(RequestBody::none());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.version_mut() = request.version();
+    Some(Box::new(copy))
 }
 
 /// Opens a connection. Time runs from the dispatch, and an answer that is overdue is not asked for any more.
@@ -88,14 +221,15 @@ async fn open(
     timeout_at(worker.shared.clock.instant(overdue), opening).await.unwrap_or(Err(ConnectError::Overdue))
 }
 
-enum Failed {
-    /// Nothing went out: both can be used again.
-    NotSent(Box<(Flight, Request<RequestBody>)>),
+/// Why there is no answer.
+enum Lost {
+    /// The connection, with the request if nothing of it went out.
+    Connection(Box<Flight>, Option<Box<Request<RequestBody>>>),
     For(Refusal),
 }
 
 /// Waits for the head of the answer.
-async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody>, Failed> {
+async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody>, Lost> {
     let clock = worker.shared.clock;
     loop {
         let (overdue, _) = flight.overdue();
@@ -109,25 +243,18 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
                     continue;
                 }
                 flight.timed_out(reason);
-                return Err(Failed::For(reason.into()));
+                return Err(Lost::For(reason.into()));
             }
         };
         return match answer {
             Ok(response) => Ok(begin_answer(flight, response)),
             Err(mut error) => match error.take_message() {
-                Some(request) => {
-                    flight.unsent();
-                    Err(Failed::NotSent(Box::new((flight, request))))
+                None if flight.upload_is_broken() => {
+                    flight.broken(Outcome::Ignore);
+                    let what = "the request body is malformed or was cut short";
+                    Err(Lost::For(BadRequest::Malformed(what).into()))
                 }
-                None => {
-                    let refusal = if flight.upload_is_broken() {
-                        BadRequest::Malformed("the request body is malformed or was cut short").into()
-                    } else {
-                        Reason::UpstreamReset.into()
-                    };
-                    flight.broken();
-                    Err(Failed::For(refusal))
-                }
+                back => Err(Lost::Connection(Box::new(flight), back.map(Box::new))),
             },
         };
     }
@@ -143,14 +270,4 @@ fn begin_answer(mut flight: Flight, response: Response<hyper::body::Incoming>) -
 fn closes(head: &response::Parts) -> bool {
     let listed = head.headers.get(CONNECTION).is_some_and(|value| lists(value.as_bytes(), b"close"));
     listed || head.version == Version::HTTP_10
-}
-
-/// What a status says about the upstream: 503 and 504 that it has too much to do; other errors nothing, since a fast
-/// failure is not a sign of health (Netflix/concurrency-limits#176).
-const fn outcome(status: StatusCode) -> Outcome {
-    match status.as_u16() {
-        503 | 504 => Outcome::Overload,
-        500..=599 => Outcome::Ignore,
-        _ => Outcome::Success,
-    }
 }

@@ -12,17 +12,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
-use tidegate_engine::{Outcome, Reason, Timestamp};
+use tidegate_engine::{Outcome, Reason, Timestamp, Verdict};
 use tidegate_tower::{Admitted, Orphan};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::connection::{Answering, Connection};
-use super::endpoint::InFlight;
+use super::endpoint::Visit;
 use super::upload::{RequestBody, Upload};
 use super::{ExemptPlace, Upstream};
 use crate::worker::Worker;
@@ -65,10 +65,12 @@ struct Inner {
 /// What a flight has on the wire.
 struct Wire {
     connection: Connection,
-    endpoint: InFlight,
+    visit: Visit,
     upload: Option<Arc<Upload>>,
     /// It is not kept after this exchange.
     closes: bool,
+    /// Of an answer that began when nobody waited for it any more.
+    status: Option<StatusCode>,
     rest: Rest,
 }
 
@@ -79,6 +81,16 @@ type HeadOrBack = Result<Response<Incoming>, TrySendError<Request<RequestBody>>>
 enum Rest {
     Head(Answering),
     Body(Incoming),
+}
+
+/// What a status says about the upstream: 503 and 504 that it has too much to do; other errors that it fails, but nothing
+/// about how much it can take, since a fast failure is not a sign of health (Netflix/concurrency-limits#176).
+pub(super) const fn outcome(status: StatusCode) -> Outcome {
+    match status.as_u16() {
+        503 | 504 => Outcome::Overload,
+        500..=599 => Outcome::Failure,
+        _ => Outcome::Success,
+    }
 }
 
 impl Flight {
@@ -96,21 +108,30 @@ impl Flight {
     pub(super) fn sent(
         &mut self,
         connection: Connection,
-        endpoint: InFlight,
+        visit: Visit,
         upload: Option<Arc<Upload>>,
         answering: Answering,
     ) {
         if let Some(inner) = &mut self.inner {
-            inner.wire =
-                Some(Wire { connection, endpoint, upload, closes: false, rest: Rest::Head(answering) });
+            inner.wire = Some(Wire {
+                connection,
+                visit,
+                upload,
+                closes: false,
+                status: None,
+                rest: Rest::Head(answering),
+            });
         }
     }
 
-    /// It never left: the connection had died before. The slot is kept for another try.
-    pub(super) fn unsent(&mut self) {
-        if let Some(inner) = &mut self.inner {
-            inner.wire = None;
-        }
+    /// The connection is lost. The slot is kept, be it for another try or for [`broken`](Self::broken).
+    pub(super) fn lost(&mut self) -> Option<Visit> {
+        self.inner.as_mut()?.wire.take().map(|wire| wire.visit)
+    }
+
+    /// Whether any of the answer has come.
+    pub(super) fn has_heard(&self) -> bool {
+        self.wire().is_some_and(|wire| wire.connection.heard.anything())
     }
 
     /// Drives the exchange until the head of the answer is there. Nothing on the wire is never ready.
@@ -156,15 +177,17 @@ impl Flight {
     }
 
     /// The connection broke, or there is none: nothing goes on.
-    pub(super) fn broken(mut self) {
-        if let Some(inner) = self.inner.take() {
-            inner.slot.complete(Outcome::Ignore);
+    pub(super) fn broken(mut self, outcome: Outcome) {
+        if let Some(mut inner) = self.inner.take() {
+            inner.report(outcome.into());
+            inner.slot.complete(outcome);
         }
     }
 
     /// The answer has begun: the rest is its body, and after it the upstream may close the connection.
     pub(super) fn answered(&mut self, body: Incoming, outcome: Outcome, closes: bool) {
         let Some(inner) = &mut self.inner else { return };
+        inner.report(outcome.into());
         inner.slot.sample(outcome);
         if let Some(wire) = &mut inner.wire {
             wire.rest = Rest::Body(body);
@@ -181,6 +204,10 @@ impl Flight {
             wire.connection.release();
             slot.complete(Outcome::Ignore);
         }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.inner.as_ref().map_or(Timestamp::ZERO, |inner| inner.worker.shared.clock.now())
     }
 
     pub(crate) fn began(&self) -> Timestamp {
@@ -227,6 +254,13 @@ impl Drop for Flight {
 }
 
 impl Inner {
+    /// What the exchange has shown of the endpoint.
+    fn report(&mut self, verdict: Verdict) {
+        if let Some(wire) = &mut self.wire {
+            self.upstream.report(self.worker.shared.clock.now(), &mut wire.visit, verdict);
+        }
+    }
+
     /// The answer has ended: the slot goes to the next, and the connection is kept.
     fn finish(mut self) {
         self.slot.complete(Outcome::Success);
@@ -236,8 +270,12 @@ impl Inner {
     }
 
     /// The client has been answered or has left; the work goes on, unless closing the connection stops it.
-    fn leave(self, outcome: Outcome) {
-        let Self { worker, upstream, slot, began, wire: Some(wire), .. } = self else { return };
+    fn leave(mut self, outcome: Outcome) {
+        if outcome != Outcome::Ignore {
+            self.report(outcome.into());
+        }
+        let Self { worker, upstream, slot, began, wire: Some(mut wire), .. } = self else { return };
+        wire.visit.is_left();
         let admitted = match slot {
             Slot::Admitted(admitted) => admitted,
             Slot::Exempt { .. } => return,
@@ -264,7 +302,14 @@ async fn see_out(
     mut wire: Wire,
 ) {
     let ended = timeout(upstream.policy.orphan_max, poll_fn(|cx| wire.poll_to_the_end(cx))).await;
-    let wasted = worker.shared.clock.now().since(began);
+    let now = worker.shared.clock.now();
+    let verdict = match (wire.status, &ended) {
+        (Some(status), _) => outcome(status).into(),
+        (None, Ok(_)) => Verdict::Failure,
+        (None, Err(_)) => Verdict::Overload,
+    };
+    upstream.report(now, &mut wire.visit, verdict);
+    let wasted = now.since(began);
     upstream.stats.wasted.add_duration(wasted);
     worker.shared.metrics.wasted.add_duration(wasted);
     if matches!(ended, Ok(Ok(()))) {
@@ -279,7 +324,10 @@ impl Wire {
         loop {
             match &mut self.rest {
                 Rest::Head(answering) => match ready!(self.connection.poll_head(cx, answering)) {
-                    Ok(response) => self.rest = Rest::Body(response.into_body()),
+                    Ok(response) => {
+                        self.status = Some(response.status());
+                        self.rest = Rest::Body(response.into_body());
+                    }
                     Err(_) => return Poll::Ready(Err(())),
                 },
                 Rest::Body(body) => match ready!(self.connection.poll_body(cx, body)) {
@@ -298,7 +346,7 @@ fn keep(wire: Wire, worker: &Worker, upstream: &Upstream) {
     if !wire.closes && wire.upload.is_none_or(|upload| upload.is_complete()) {
         let until = worker.shared.clock.now().after(upstream.policy.idle_timeout);
         worker.pool.put(
-            wire.endpoint.endpoint().id,
+            wire.visit.endpoint().id,
             wire.connection,
             until,
             upstream.policy.max_idle_connections,
@@ -344,7 +392,7 @@ impl Body for AnswerBody {
             Some(Ok(_)) => {}
             Some(Err(_)) => {
                 if let Some(inner) = flight.inner.take() {
-                    inner.slot.complete(Outcome::Ignore);
+                    inner.slot.complete(Outcome::Failure);
                 }
             }
         }

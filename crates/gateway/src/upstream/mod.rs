@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use tidegate_engine::AdmissionPolicy;
+use tidegate_engine::{AdmissionPolicy, BreakerPolicy};
 use tidegate_policy as policy;
 use tidegate_tower::{Clock, Gate};
 
@@ -16,7 +16,16 @@ use crate::metrics::UpstreamStats;
 mod endpoint;
 pub(crate) use endpoint::Endpoint;
 
+mod choice;
+
+mod health;
+pub(crate) use health::watch;
+
+mod retries;
+pub(crate) use retries::{Decision, Retries};
+
 mod connection;
+mod hearing;
 mod pool;
 pub(crate) use pool::Pool;
 
@@ -38,7 +47,9 @@ pub(crate) struct Upstream {
     pub(crate) policy: policy::Upstream,
     pub(crate) gate: Gate,
     pub(crate) stats: Arc<UpstreamStats>,
-    endpoints: Vec<Arc<Endpoint>>,
+    pub(crate) retries: Arc<Retries>,
+    /// In the order of the policy.
+    pub(crate) endpoints: Vec<Arc<Endpoint>>,
     exempt: Arc<AtomicU32>,
     turn: AtomicU32,
 }
@@ -62,16 +73,23 @@ impl Upstream {
         let known = |address: &policy::Endpoint| {
             before.and_then(|before| before.endpoints.iter().find(|e| e.address == *address))
         };
-        let endpoints = policy
-            .endpoints
-            .iter()
-            .map(|address| {
-                known(address).cloned().unwrap_or_else(|| Arc::new(Endpoint::new(address.clone())))
-            })
-            .collect();
+        // Where there is none, nobody asks it.
+        let breaker = policy.breaker.as_ref().map(|breaker| breaker.policy);
+        let breaker = breaker.unwrap_or_else(|| BreakerPolicy::careful(policy.timeout));
+        let endpoint = |address: &policy::Endpoint| match known(address) {
+            Some(known) => {
+                known.reconfigure(clock.now(), breaker);
+                known.clone()
+            }
+            None => Arc::new(Endpoint::new(address.clone(), breaker)),
+        };
+        let retries = before.map(|before| before.retries.clone());
+        let retries = retries.unwrap_or_else(|| Arc::new(Retries::new(policy.retry)));
+        retries.reconfigure(policy.retry);
         Self {
             gate,
-            endpoints,
+            endpoints: policy.endpoints.iter().map(endpoint).collect(),
+            retries,
             stats: before.map(|before| before.stats.clone()).unwrap_or_default(),
             exempt: before.map(|before| before.exempt.clone()).unwrap_or_default(),
             turn: AtomicU32::new(0),
@@ -84,13 +102,6 @@ impl Upstream {
         let place = ExemptPlace(self.exempt.clone());
         // The place gives back what is added here, also if there were too many.
         (self.exempt.fetch_add(1, Relaxed) < EXEMPT_MAX).then_some(place)
-    }
-
-    /// The endpoint with the least in flight that has not been tried yet; among equals each in turn.
-    fn choose(&self, tried: &[Arc<Endpoint>]) -> Option<&Arc<Endpoint>> {
-        let turn = self.turn.fetch_add(1, Relaxed) as usize % self.endpoints.len().max(1);
-        let in_turn = self.endpoints[turn..].iter().chain(&self.endpoints[..turn]);
-        in_turn.filter(|one| !tried.iter().any(|t| Arc::ptr_eq(t, one))).min_by_key(|one| one.in_flight())
     }
 }
 

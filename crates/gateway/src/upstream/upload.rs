@@ -52,6 +52,11 @@ impl RequestBody {
         Self { incoming, upload }
     }
 
+    /// Nothing to send.
+    pub(super) const fn none() -> Self {
+        Self { incoming: None, upload: None }
+    }
+
     pub(crate) fn has_content(&self) -> bool {
         self.upload.is_some()
     }

@@ -1,0 +1,155 @@
+//! Which endpoint gets a request, and whether any does.
+//!
+//! Three things keep requests away from an endpoint: its breaker, which sees that it does not answer or does much worse
+//! than the others; the health check, which asks; and that others have less to do. The first knows from the requests
+//! themselves, so against an endpoint that nobody can connect to there is nothing to be said, and if all are like that
+//! the request is refused before it waits for anything. The other two are opinions: when they leave nobody, or the check
+//! thinks ill of more than half, they are not followed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use tidegate_engine::{BreakerState, Reason, Rejection, Timestamp, Verdict};
+use tidegate_policy::Ejection;
+
+use super::Upstream;
+use super::endpoint::{Endpoint, Visit};
+
+/// In which order endpoints are taken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Its breaker wants to know how it is. First, since nobody else would ask.
+    Probe,
+    Well,
+    /// The same as the first, where another endpoint has failed this request already.
+    LaterProbe,
+    /// It is said to be unhealthy, or was ejected because others do better.
+    LastResort,
+}
+
+impl Upstream {
+    /// Refuses a request that nobody could be asked for now, before it takes or waits for anything.
+    pub(crate) fn refusal(&self, now: Timestamp) -> Option<Rejection> {
+        if self.policy.breaker.is_none() || self.endpoints.iter().any(|one| one.is_closed()) {
+            return None;
+        }
+        let mut soonest = std::time::Duration::MAX;
+        for endpoint in &self.endpoints {
+            match endpoint.check(now) {
+                Err(refused) if !endpoint.is_outlier() => soonest = soonest.min(refused.retry_after),
+                _ => return None,
+            }
+        }
+        Some(Rejection { reason: Reason::BreakerOpen, retry_after: soonest })
+    }
+
+    /// The endpoint for a request, which `tried` has failed already: of those of the best rank the one with the least in
+    /// flight, and among equals each in turn.
+    pub(super) fn choose(&self, now: Timestamp, tried: Option<&Arc<Endpoint>>) -> Option<Visit> {
+        let turn = self.turn.fetch_add(1, Relaxed) as usize % self.endpoints.len().max(1);
+        let heeds_health = self.heeds_health();
+        // Whoever was tried, or had no place for a probe after all. A policy has at most 64 endpoints.
+        let mut out = 0_u64;
+        loop {
+            let in_turn = (turn..self.endpoints.len()).chain(0..turn).filter(|at| out & bit(*at) == 0);
+            let ranked = in_turn.filter_map(|at| {
+                let one = &self.endpoints[at];
+                let rank = self.rank(now, one, heeds_health, tried)?;
+                Some((rank, one.in_flight(), at))
+            });
+            let (rank, _, at) = ranked.min_by_key(|(rank, in_flight, _)| (*rank, *in_flight))?;
+            let endpoint = &self.endpoints[at];
+            if self.policy.breaker.is_none() {
+                return Some(endpoint.enter());
+            }
+            match endpoint.try_enter(now) {
+                Ok(visit) => return Some(visit),
+                Err(_) if rank == Rank::LastResort && endpoint.is_outlier() => return Some(endpoint.enter()),
+                Err(_) => out |= bit(at),
+            }
+        }
+    }
+
+    fn rank(
+        &self,
+        now: Timestamp,
+        one: &Arc<Endpoint>,
+        heeds_health: bool,
+        tried: Option<&Arc<Endpoint>>,
+    ) -> Option<Rank> {
+        if tried.is_some_and(|tried| Arc::ptr_eq(tried, one)) {
+            return None;
+        }
+        let is_unhealthy = heeds_health && !one.is_healthy();
+        if self.policy.breaker.is_none() || one.is_closed() {
+            return Some(if is_unhealthy { Rank::LastResort } else { Rank::Well });
+        }
+        match one.check(now) {
+            Ok(()) if is_unhealthy => Some(Rank::LastResort),
+            Ok(()) if tried.is_some() => Some(Rank::LaterProbe),
+            Ok(()) => Some(Rank::Probe),
+            Err(_) => one.is_outlier().then_some(Rank::LastResort),
+        }
+    }
+
+    /// Whether the health check is to be believed. When it finds more than half unwell, it is the check that is likely to
+    /// be wrong, and even if not, the few that are left could not bear it (Envoy's panic threshold).
+    fn heeds_health(&self) -> bool {
+        let unhealthy = || self.endpoints.iter().filter(|one| !one.is_healthy()).count();
+        self.policy.health_check.is_some() && unhealthy() * 2 <= self.endpoints.len()
+    }
+
+    /// What came of an exchange: its endpoint's breaker hears it, and it is seen how the others do.
+    pub(super) fn report(&self, now: Timestamp, visit: &mut Visit, verdict: Verdict) {
+        visit.say(now, verdict);
+        if matches!(verdict, Verdict::Success | Verdict::Nothing) {
+            return;
+        }
+        let ejection = self.policy.breaker.as_ref().and_then(|breaker| breaker.ejection);
+        if let Some(ejection) = ejection
+            && visit.endpoint().is_closed()
+            && self.is_much_worse(now, visit.endpoint(), ejection)
+            && self.can_spare(visit.endpoint(), ejection)
+        {
+            visit.endpoint().trip(now);
+        }
+    }
+
+    /// Whether a much larger share of its requests goes badly than of those of the others together. What is wrong with
+    /// all of them is wrong with what is behind them, and ejecting one would only load the others more.
+    fn is_much_worse(&self, now: Timestamp, endpoint: &Arc<Endpoint>, ejection: Ejection) -> bool {
+        let Some(breaker) = &self.policy.breaker else { return false };
+        let enough = breaker.policy.min_requests.get();
+        let own = endpoint.tally(now);
+        if own.requests < enough || own.badness() < ejection.worse_by {
+            return false;
+        }
+        let others = self.endpoints.iter().filter(|one| !Arc::ptr_eq(one, endpoint));
+        let others = others.map(|one| one.tally(now)).reduce(|sum, one| sum.plus(one)).unwrap_or_default();
+        others.requests >= enough && own.badness() - others.badness() >= ejection.worse_by
+    }
+
+    /// Whether few enough are out, for whatever reason, that this one may be too.
+    fn can_spare(&self, endpoint: &Arc<Endpoint>, ejection: Ejection) -> bool {
+        let is_out = |one: &&Arc<Endpoint>| {
+            Arc::ptr_eq(one, endpoint)
+                || !one.is_closed()
+                || (self.policy.health_check.is_some() && !one.is_healthy())
+        };
+        let (out, all) = (self.endpoints.iter().filter(is_out).count(), self.endpoints.len());
+        out < all && out as f64 <= ejection.max_ejected * all as f64
+    }
+
+    /// How the best of the endpoints' breakers stands.
+    pub(crate) fn breaker_state(&self, now: Timestamp) -> BreakerState {
+        let states = self.endpoints.iter().map(|one| one.state(now));
+        match self.policy.breaker {
+            Some(_) => states.min().unwrap_or(BreakerState::Closed),
+            None => BreakerState::Closed,
+        }
+    }
+}
+
+const fn bit(at: usize) -> u64 {
+    1 << (at % 64)
+}
