@@ -12,6 +12,11 @@ use ipnet::IpNet;
 
 pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// Whether a peer is a proxy whose word about others is believed.
+pub(crate) fn is_trusted(peer: IpAddr, trusted: &[IpNet]) -> bool {
+    !trusted.is_empty() && trusted.iter().any(|net| net.contains(&peer.to_canonical()))
+}
+
 /// The address of the client that sent this request, seen from `peer`'s socket.
 pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.to_canonical();

@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::client_addr::is_trusted;
 use crate::gateway::Stage;
 use crate::head::Sender;
 use crate::live::Live;
@@ -54,8 +55,7 @@ pub(crate) struct Client {
 impl Client {
     /// Whether the peer is a proxy whose word about others is believed.
     pub(crate) fn is_trusted(&self, live: &Live) -> bool {
-        let proxies = &live.policy.server.trusted_proxies;
-        !proxies.is_empty() && proxies.iter().any(|net| net.contains(&self.peer.ip().to_canonical()))
+        is_trusted(self.peer.ip(), &live.policy.server.trusted_proxies)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

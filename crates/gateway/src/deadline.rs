@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use tidegate_engine::Timestamp;
+use tidegate_policy::Policy;
 
 /// Kept back for the way of the answer: a fiftieth of what is left, at most so much.
 const MARGIN_MAX: Duration = Duration::from_millis(5);
@@ -31,6 +32,11 @@ enum Unit {
 }
 
 impl Field {
+    /// Those that the policy names.
+    pub(crate) fn all(policy: &Policy) -> Vec<Self> {
+        policy.server.deadline_headers.iter().filter_map(|name| Self::named(name)).collect()
+    }
+
     /// The field of this name. What ends in `-ms` is in milliseconds, all others but gRPC's are in seconds.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let unit = match name {
@@ -99,11 +105,19 @@ pub(crate) fn of(
     route: Option<Duration>,
     began: Timestamp,
 ) -> Option<Timestamp> {
-    let said = fields.iter().filter_map(|field| {
-        let value = headers.get(&field.name)?.to_str().ok()?;
-        field.unit.parse(value.trim())
-    });
+    let said = said(fields, headers).map(|(_, time)| time);
     said.chain(route).min().map(|shortest| began.after(shortest))
+}
+
+/// What the client says, field by field.
+pub(crate) fn said<'a>(
+    fields: &'a [Field],
+    headers: &'a HeaderMap,
+) -> impl Iterator<Item = (&'a HeaderName, Duration)> {
+    fields.iter().filter_map(|field| {
+        let value = headers.get(&field.name)?.to_str().ok()?;
+        Some((&field.name, field.unit.parse(value.trim())?))
+    })
 }
 
 /// Tells the upstream what is left, in the fields that are there.

@@ -3,10 +3,10 @@
 //! The file list is the life of a request, and `request.rs` holds it:
 //!
 //! ```text
-//! socket → listen → connection → request → route → rate → Gate → upstream → body → client
-//!                                   │                │      │        │         │
-//!                                 reply ◄───429──────┴─503──┴─502/4──┘    end of body:
-//!                                                                       the slot is free
+//! socket → listen → connection → request → route → classify → rate → Gate → upstream → body → client
+//!                                   │                           │      │        │         │
+//!                                 reply ◄───429─────────────────┴─503──┴─502/4──┘    end of body:
+//!                                                                                  the slot is free
 //! ```
 //!
 //! There is no decision about admission in this crate; those are the engine's. This crate turns requests into
@@ -15,6 +15,9 @@
 
 mod gateway;
 pub use gateway::{Gateway, Listening, ReloadError, StartError};
+
+mod explain;
+pub use explain::{Explained, ExplainedLimit, ExplainedTenant, Explanation, explain};
 
 mod listen;
 
@@ -31,6 +34,9 @@ mod path;
 mod route;
 
 mod client_addr;
+
+mod classify;
+
 mod deadline;
 mod rate;
 

@@ -8,6 +8,7 @@ use tidegate_engine::RouteId;
 use tidegate_policy::Policy;
 use tidegate_tower::Clock;
 
+use crate::classify::Classes;
 use crate::deadline::Field;
 use crate::metrics::RouteStats;
 use crate::rate::Rule;
@@ -19,23 +20,26 @@ pub(crate) struct Live {
     pub(crate) upstreams: Vec<Arc<Upstream>>,
     pub(crate) routes: Vec<LiveRoute>,
     pub(crate) rules: Vec<Rule>,
+    /// What kind of request is what.
+    pub(crate) classes: Classes,
     /// Where clients say how long they wait.
     pub(crate) deadline_fields: Vec<Field>,
-    /// What routes of earlier policies have counted, so that no counter of a metric ever goes back. Bounded by
-    /// [`RETIRED_MAX`].
-    pub(crate) retired: BTreeMap<String, Arc<RouteStats>>,
+    /// What routes and classes of earlier policies have counted, so that no counter of a metric ever goes back: by the
+    /// route's label and the name of the class. Bounded by [`RETIRED_MAX`].
+    pub(crate) retired: BTreeMap<(String, String), Arc<RouteStats>>,
     /// The number to give to the next route that is new.
     next_route_id: u32,
 }
 
-/// Counters of at most so many routes are kept after they have gone from the policy.
+/// Counters of at most so many routes and classes are kept after they have gone from the policy.
 const RETIRED_MAX: usize = 1_000;
 
 /// What a route has besides its policy.
 pub(crate) struct LiveRoute {
     /// Its name to the engine: the same for the same label across reloads.
     pub(crate) id: RouteId,
-    pub(crate) stats: Arc<RouteStats>,
+    /// For each class.
+    pub(crate) stats: Vec<Arc<RouteStats>>,
 }
 
 impl Live {
@@ -43,9 +47,8 @@ impl Live {
     pub(crate) fn new(policy: Policy, before: Option<&Self>, clock: Clock) -> Self {
         let mut retired = before.map(|before| before.retired.clone()).unwrap_or_default();
         if let Some(before) = before {
-            for (route, policy) in before.routes.iter().zip(&before.policy.routes) {
-                retired.insert(policy.label.clone(), route.stats.clone());
-            }
+            let key = |label: &str, class: &str| (label.to_owned(), class.to_owned());
+            retired.extend(before.counted().map(|(label, class, stats)| (key(label, class), stats.clone())));
         }
         let mut next_route_id = before.map_or(0, |before| before.next_route_id);
         let mut routes = Vec::with_capacity(policy.routes.len());
@@ -55,7 +58,11 @@ impl Live {
                 next_route_id = next_route_id.wrapping_add(1);
                 RouteId(next_route_id)
             });
-            routes.push(LiveRoute { id, stats: retired.remove(&route.label).unwrap_or_default() });
+            let stats = policy
+                .priorities
+                .iter()
+                .map(|class| retired.remove(&(route.label.clone(), class.name.clone())).unwrap_or_default());
+            routes.push(LiveRoute { id, stats: stats.collect() });
         }
         while retired.len() > RETIRED_MAX {
             retired.pop_first();
@@ -65,7 +72,7 @@ impl Live {
                 let upstream = policy.upstreams[index].clone();
                 let admission = policy.admission(index, bulkheads(&policy, index, &routes));
                 let known = before.and_then(|before| before.upstream(&upstream.name));
-                Arc::new(Upstream::new(upstream, admission, known, clock))
+                Arc::new(Upstream::new(upstream, admission, &policy.priorities, known, clock))
             })
             .collect();
         let rule = |rule: &tidegate_policy::RateLimit| {
@@ -73,9 +80,21 @@ impl Live {
             Rule::new(rule, known, clock.now())
         };
         let rules = policy.rate_limits.iter().map(rule).collect();
-        let deadline_fields =
-            policy.server.deadline_headers.iter().filter_map(|name| Field::named(name)).collect();
-        Self { policy, upstreams, routes, rules, deadline_fields, retired, next_route_id }
+        let deadline_fields = Field::all(&policy);
+        let classes = Classes::new(&policy, before.map(|before| &before.classes));
+        Self { policy, upstreams, routes, rules, classes, deadline_fields, retired, next_route_id }
+    }
+
+    /// What each route has counted in each class, with their names. Classes that a route has never had are left out, but
+    /// for the one that it is for.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (&str, &str, &Arc<RouteStats>)> {
+        let routes = self.policy.routes.iter().zip(&self.routes).enumerate();
+        routes.flat_map(|(index, (policy, route))| {
+            let usual = usize::from(self.classes.usual(index).0);
+            let classes = self.policy.priorities.iter().zip(&route.stats).enumerate();
+            let had = classes.filter(move |(class, (_, stats))| *class == usual || stats.has_counted());
+            had.map(|(_, (class, stats))| (policy.label.as_str(), class.name.as_str(), stats))
+        })
     }
 
     fn route_id(&self, label: &str) -> Option<RouteId> {

@@ -53,6 +53,10 @@ pub(crate) struct Line<'a> {
     pub(crate) version: Version,
     pub(crate) route: &'a str,
     pub(crate) upstream: &'a str,
+    /// The name of its class; empty if it had no route.
+    pub(crate) priority: &'a str,
+    /// `retry`, if the request says that it was tried before; else empty.
+    pub(crate) attempt: &'a str,
     pub(crate) status: u16,
     /// Empty where there is none, as is the flag.
     pub(crate) reason: &'a str,
@@ -208,6 +212,8 @@ impl Line<'_> {
             "protocol": format!("{:?}", self.version),
             "route": self.route,
             "upstream": self.upstream,
+            "priority": self.priority,
+            "attempt": self.attempt,
             "status": self.status,
             "reason": self.reason,
             "flag": self.flag,

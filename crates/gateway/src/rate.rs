@@ -92,7 +92,7 @@ impl Rule {
     }
 
     fn applies(&self, path: &str) -> bool {
-        self.paths.is_empty() || self.paths.iter().any(|pattern| pattern.matches(path))
+        applies(&self.paths, path)
     }
 
     /// The key's hash. Requests without the header share one bucket: leaving it out must not be a way round.
@@ -113,6 +113,11 @@ impl Buckets {
     fn lock(&self) -> MutexGuard<'_, RateLimiter> {
         self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a rule for these paths is for a request to this one.
+pub(crate) fn applies(paths: &[PathPattern], path: &str) -> bool {
+    paths.is_empty() || paths.iter().any(|pattern| pattern.matches(path))
 }
 
 /// Counts a request against every rule that applies, or refuses it and counts it against none. Nobody is told to stay

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, StatusCode, Uri, Version, request};
-use tidegate_engine::{Reason, Timestamp};
+use tidegate_engine::{Attempt, Priority, Reason, Timestamp};
 
 use crate::answer::{Refusal, Row};
+use crate::classify::Class;
 use crate::connection::Client;
 use crate::live::Live;
 use crate::log::Line;
@@ -22,6 +23,9 @@ pub(crate) struct Record {
     live: Arc<Live>,
     began: Timestamp,
     route: Option<usize>,
+    priority: Priority,
+    /// It says that it was tried before.
+    retry: bool,
     /// The client's address, as far as trusted proxies tell it.
     pub(crate) address: IpAddr,
     /// What was asked for; kept only if there is a log.
@@ -56,6 +60,8 @@ impl Record {
             client: client.clone(),
             live: live.clone(),
             route: None,
+            priority: Priority(0),
+            retry: false,
             address: client.peer.ip().to_canonical(),
             asked,
             queueing: false,
@@ -78,6 +84,12 @@ impl Record {
     pub(crate) fn routed(&mut self, route: usize) {
         self.route = Some(route);
         self.with_upstream(|stats| stats.received.add(1));
+    }
+
+    /// It is known what kind of request it is.
+    pub(crate) fn classified(&mut self, class: &Class) {
+        self.priority = class.priority;
+        self.retry = class.attempt == Attempt::Retry;
     }
 
     /// It is over this rate limit.
@@ -149,7 +161,7 @@ impl Record {
         self.status = status;
         let Refusal::Rejected(rejection) = refusal else { return self.end(Ending::BadRequest, None) };
         let reason = rejection.reason;
-        self.with_upstream(|stats| stats.rejected[reason as usize].add(1));
+        self.count_refusal(reason);
         match reason {
             Reason::UpstreamTimeout | Reason::UpstreamConnect | Reason::UpstreamReset => {
                 self.end(Ending::Failed, Some(reason));
@@ -167,6 +179,13 @@ impl Record {
     pub(crate) fn bulkhead_is_quota(&self) -> bool {
         let bulkhead = self.route.and_then(|route| self.live.policy.routes[route].bulkhead);
         bulkhead.is_some_and(|bulkhead| bulkhead.is_quota)
+    }
+
+    fn count_refusal(&self, reason: Reason) {
+        if let Some(route) = self.route {
+            let upstream = &self.live.upstreams[self.live.policy.routes[route].upstream];
+            upstream.count_refusal(reason, self.priority);
+        }
     }
 
     fn with_upstream(&self, act: impl FnOnce(&crate::metrics::UpstreamStats)) {
@@ -187,7 +206,9 @@ impl Record {
         let now = self.client.now();
         self.client.socket.request_ended(now, self.answering);
         match self.route {
-            Some(route) => self.live.routes[route].stats.ended(ending, reason),
+            Some(route) => {
+                self.live.routes[route].stats[usize::from(self.priority.0)].ended(ending, reason);
+            }
             None => self.client.worker.shared.metrics.unrouted.ended(ending, reason),
         }
         let log = &self.client.worker.shared.log;
@@ -204,6 +225,8 @@ impl Record {
             version: *version,
             route: policy.map_or("", |route| &route.label),
             upstream: policy.map_or("", |route| &self.live.policy.upstreams[route.upstream].name),
+            priority: policy.map_or("", |_| &self.live.policy.priorities[usize::from(self.priority.0)].name),
+            attempt: if self.retry { "retry" } else { "" },
             status: self.status.as_u16(),
             reason: reason.map_or("", Reason::name),
             flag,
@@ -221,7 +244,7 @@ impl Drop for Record {
         if self.ended {
             return;
         }
-        self.with_upstream(|stats| stats.rejected[Reason::ClientLeft as usize].add(1));
+        self.count_refusal(Reason::ClientLeft);
         self.status = Row::to(Reason::ClientLeft).status;
         self.write(Ending::ClientLeft, Some(Reason::ClientLeft));
     }

@@ -1,8 +1,8 @@
 //! The life of one request. Start reading here.
 //!
 //! ```text
-//! prepare → route → deadline → rate limits → gate → upstream → body
-//!    400     404                   429      503, 504  502, 504
+//! prepare → route → classify → deadline → rate limits → gate → upstream → body
+//!    400     404                              429      503, 504  502, 504
 //! ```
 //!
 //! Every path out of here is a response. A client that leaves ends all of it, wherever it is: the future that does
@@ -16,11 +16,12 @@ use std::sync::Arc;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, StatusCode, Version, request};
 use hyper::body::{Body as _, Incoming};
-use tidegate_engine::{Arrival, Reason, Timestamp};
+use tidegate_engine::{Reason, Timestamp};
 use tidegate_tower::Entry;
 
 use crate::answer::Refusal;
 use crate::body::Body;
+use crate::classify::{Class, Source};
 use crate::client_addr::client_address;
 use crate::connection::Client;
 use crate::deadline;
@@ -77,17 +78,22 @@ async fn answer(
     route::prepare(head)?;
     let index = route::find(&live.policy.routes, &head.method, head.uri.path()).ok_or(Refusal::NotFound)?;
     record.routed(index);
+    let trusted = client.is_trusted(live);
+    record.address = client_address(client.peer.ip(), &head.headers, &live.policy.server.trusted_proxies);
+    let class = live.classes.of(index, head, Source { address: record.address, trusted });
+    record.classified(&class);
     let deadline = deadline::of(
         &live.deadline_fields,
         &head.headers,
         live.policy.routes[index].deadline,
         record.began(),
     );
-    let slot = slot(client, live, record, index, head, deadline).await?;
+    let slot = slot(client, live, record, index, head, &class, deadline).await?;
     let upgrade = Upgrade::asked_for(client, head)?;
 
     let protocol = upgrade.as_ref().map(Upgrade::protocol);
-    head::for_upstream(head, &client.sender, client.is_trusted(live), protocol);
+    live.classes.pass_on(index, &class, trusted, &mut head.headers);
+    head::for_upstream(head, &client.sender, trusted, protocol);
     head.uri = route::origin_form(&head.uri);
     let body = RequestBody::new(body.take(), client);
     if body.has_content() && !head.headers.contains_key(CONTENT_LENGTH) {
@@ -123,18 +129,23 @@ async fn slot(
     record: &mut Record,
     index: usize,
     head: &request::Parts,
+    class: &Class,
     deadline: Option<Timestamp>,
 ) -> Result<Slot, Refusal> {
     let policy = &live.policy.routes[index];
     let upstream = &live.upstreams[policy.upstream];
-    record.address = client_address(client.peer.ip(), &head.headers, &live.policy.server.trusted_proxies);
     if policy.exempt {
         let place = upstream.exempt().ok_or(Reason::GatewayOverloaded)?;
         return Ok(Slot::Exempt { _place: place });
     }
     let route = live.routes[index].id;
-    let asking =
-        Asking { client: record.address, headers: &head.headers, path: head.uri.path(), route, tenant: None };
+    let asking = Asking {
+        client: record.address,
+        headers: &head.headers,
+        path: head.uri.path(),
+        route,
+        tenant: class.tenant.map(|tenant| tenant.id),
+    };
     let longest = live.policy.server.retry_after_max;
     rate::check(&live.rules, record.began(), &asking, longest).map_err(|over| {
         record.over_limit(over.rule);
@@ -143,8 +154,7 @@ async fn slot(
     if let Some(rejection) = upstream.refusal(record.began()) {
         return Err(rejection.into());
     }
-    let arrival = Arrival::new(route);
-    match upstream.gate.enter(deadline.map_or(arrival, |deadline| arrival.with_deadline(deadline))) {
+    match upstream.gate.enter(class.arrival(route, deadline)) {
         Entry::Admitted(admitted) => Ok(Slot::Admitted(admitted)),
         Entry::Rejected(rejection) => Err(rejection.into()),
         // Whoever is closing takes no new places in line.

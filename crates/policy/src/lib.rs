@@ -39,6 +39,8 @@ mod read;
 mod lint;
 pub use lint::{Lint, LintCode};
 
+pub mod words;
+
 mod quick;
 pub use quick::QuickStart;
 

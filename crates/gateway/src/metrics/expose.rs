@@ -6,13 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use tidegate_engine::{Reason, Snapshot};
 
 use super::names::{self, Name};
-use super::{Ending, Histogram, RouteStats};
+use super::{Ending, Histogram};
 use crate::gateway::Shared;
 use crate::live::Live;
 use crate::upstream::Decision;
-
-/// The one priority there is so far; the label is there so that dashboards need not change when there are more.
-const PRIORITY: &str = "default";
 
 /// Everything, as text.
 pub(crate) fn expose(shared: &Shared) -> String {
@@ -69,31 +66,32 @@ impl Page {
 }
 
 fn routes(page: &mut Page, shared: &Shared, live: &Live) {
-    let current =
-        live.policy.routes.iter().zip(&live.routes).map(|(policy, route)| (&policy.label, &route.stats));
-    let known = current.chain(&live.retired).map(|(label, stats)| (label.as_str(), stats.as_ref()));
-    let all: Vec<(&str, &RouteStats)> = known.chain([("", &shared.metrics.unrouted)]).collect();
+    let current = live.counted().map(|(route, class, stats)| (route, class, stats.as_ref()));
+    let retired =
+        live.retired.iter().map(|((route, class), stats)| (route.as_str(), class.as_str(), &**stats));
+    // What had no route has no class.
+    let all: Vec<_> = current.chain(retired).chain([("", "", &shared.metrics.unrouted)]).collect();
     page.head(names::REQUESTS);
-    for (route, stats) in &all {
+    for (route, class, stats) in &all {
         for (ending, outcome) in Ending::ALL {
-            let labels = [("route", *route), ("priority", PRIORITY), ("outcome", outcome)];
+            let labels = [("route", *route), ("priority", *class), ("outcome", outcome)];
             page.sample(names::REQUESTS.0, &labels, stats.endings[ending as usize].get() as f64);
         }
     }
     page.head(names::REJECTED);
-    for (route, stats) in &all {
+    for (route, class, stats) in &all {
         for reason in Reason::ALL {
             let count = stats.rejected[reason as usize].get();
             // Most reasons never occur on most routes; those are left out.
             if count > 0 {
-                let labels = [("route", *route), ("priority", PRIORITY), ("reason", reason.name())];
+                let labels = [("route", *route), ("priority", *class), ("reason", reason.name())];
                 page.sample(names::REJECTED.0, &labels, count as f64);
             }
         }
     }
     page.head(names::DEADLINE);
     let total = |reason: Reason| {
-        all.iter().map(|(_, stats)| stats.rejected[reason as usize].get()).sum::<u64>() as f64
+        all.iter().map(|(_, _, stats)| stats.rejected[reason as usize].get()).sum::<u64>() as f64
     };
     for (place, reason) in [("client", Reason::Deadline), ("upstream", Reason::UpstreamTimeout)] {
         page.sample(names::DEADLINE.0, &[("where", place)], total(reason));
@@ -104,21 +102,34 @@ fn upstreams(page: &mut Page, live: &Live) {
     let snapshots: Vec<_> =
         live.upstreams.iter().map(|one| (one.policy.name.as_str(), one.gate.snapshot())).collect();
     type Value = fn(&Snapshot) -> u32;
-    let rows: [(Name, Value); 5] = [
+    let rows: [(Name, Value); 4] = [
         (names::IN_FLIGHT, |snapshot| snapshot.in_flight),
         (names::ORPHANS, |snapshot| snapshot.orphans),
         (names::LIMIT, |snapshot| snapshot.limit),
-        (names::QUEUE_DEPTH, |snapshot| snapshot.queue_depth),
         (names::QUEUE_CAPACITY, |snapshot| snapshot.queue_capacity),
     ];
     for (name, value) in rows {
         page.head(name);
         for (upstream, snapshot) in &snapshots {
-            let labels = [("upstream", *upstream), ("priority", PRIORITY)];
-            let labels = if name == names::QUEUE_DEPTH { &labels[..] } else { &labels[..1] };
-            page.sample(name.0, labels, f64::from(value(snapshot)));
+            page.sample(name.0, &[("upstream", *upstream)], f64::from(value(snapshot)));
         }
     }
+    page.head(names::QUEUE_DEPTH);
+    for (upstream, snapshot) in &snapshots {
+        for (index, class) in live.policy.priorities.iter().enumerate() {
+            let depth = waiting(snapshot, index, live.policy.default_priority());
+            let labels = [("upstream", *upstream), ("priority", class.name.as_str())];
+            page.sample(names::QUEUE_DEPTH.0, &labels, f64::from(depth));
+        }
+    }
+}
+
+/// How many of a class wait.
+///
+/// The engine counts all of them together so far, and this says them all for the class where most are. The one place to
+/// change when its snapshot tells classes apart.
+fn waiting(snapshot: &Snapshot, class: usize, default: usize) -> u32 {
+    if class == default { snapshot.queue_depth } else { 0 }
 }
 
 fn protection(page: &mut Page, shared: &Shared, live: &Live) {

@@ -1,8 +1,9 @@
 //! Counters and histograms. Whoever counts holds a reference to the very counter: there are no look-ups by label on
 //! the path of a request, and the number of series is fixed by the policy.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tidegate_engine::Reason;
@@ -90,7 +91,7 @@ impl Ending {
     ];
 }
 
-/// What one route has counted.
+/// What one route has counted in one class.
 #[derive(Debug, Default)]
 pub(crate) struct RouteStats {
     endings: [Counter; Ending::ALL.len()],
@@ -98,6 +99,11 @@ pub(crate) struct RouteStats {
 }
 
 impl RouteStats {
+    /// Whether there is anything to show.
+    pub(crate) fn has_counted(&self) -> bool {
+        self.endings.iter().any(|counter| counter.get() > 0)
+    }
+
     pub(crate) fn ended(&self, ending: Ending, reason: Option<Reason>) {
         self.endings[ending as usize].add(1);
         if let Some(reason) = reason {
@@ -117,8 +123,37 @@ pub(crate) struct UpstreamStats {
     pub(crate) completed: Counter,
     /// Requests that did not get an answer from upstream, by reason.
     pub(crate) rejected: [Counter; Reason::ALL.len()],
+    /// The same by class, without clients that left.
+    pub(crate) refused_by_class: ByClass,
     /// Nanoseconds that the upstream spent on answers that nobody waited for.
     pub(crate) wasted: Counter,
+}
+
+/// One counter for each class. Whoever counts holds the counter; names are looked up at a reload only, and one that comes
+/// back goes on with what it had counted.
+#[derive(Debug, Default)]
+pub(crate) struct ByClass(Mutex<BTreeMap<String, Arc<Counter>>>);
+
+/// Names of at most so many classes are kept, those of earlier policies included.
+const CLASSES_KEPT_MAX: usize = 64;
+
+impl ByClass {
+    pub(crate) fn counter(&self, name: &str) -> Arc<Counter> {
+        let mut counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if counters.len() >= CLASSES_KEPT_MAX && !counters.contains_key(name) {
+            // Those in use are held by more than this table.
+            let unused = counters.iter().find(|(_, counter)| Arc::strong_count(counter) == 1);
+            if let Some(name) = unused.map(|(name, _)| name.clone()) {
+                counters.remove(&name);
+            }
+        }
+        counters.entry(name.to_owned()).or_default().clone()
+    }
+
+    pub(crate) fn all(&self) -> Vec<(String, u64)> {
+        let counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counters.iter().map(|(name, counter)| (name.clone(), counter.get())).collect()
+    }
 }
 
 /// What belongs to no route and no upstream.
@@ -141,12 +176,25 @@ pub(crate) struct Metrics {
 
 #[cfg(test)]
 mod tests {
-    use super::Ending;
+    use super::{ByClass, CLASSES_KEPT_MAX, Ending};
 
     #[test]
     fn an_ending_is_its_own_index() {
         for (index, (ending, _)) in Ending::ALL.into_iter().enumerate() {
             assert_eq!(ending as usize, index, "{ending:?}");
         }
+    }
+
+    /// C6: names of classes come from the policy, but a policy can be reloaded for ever.
+    #[test]
+    fn classes_are_kept_within_a_bound_and_never_lost_while_in_use() {
+        let classes = ByClass::default();
+        let held = classes.counter("a");
+        held.add(1);
+        for round in 0..10 * CLASSES_KEPT_MAX {
+            classes.counter(&format!("b{round}")).add(1);
+        }
+        assert_eq!(classes.all().len(), CLASSES_KEPT_MAX);
+        assert_eq!(classes.counter("a").get(), 1);
     }
 }

@@ -1,5 +1,7 @@
 //! The same numbers as JSON, by upstream, for people and scripts.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use tidegate_engine::{Reason, Timestamp};
 
@@ -65,11 +67,6 @@ fn one(upstream: &Upstream, now: Timestamp) -> Value {
         "endpoints": upstream.endpoints.iter().map(|endpoint| endpoint.stats(now)).collect::<Vec<_>>(),
         "wasted_seconds": stats.wasted.get() as f64 / 1e9,
         "rejected": by_reason,
-        "rejected_by_priority": { "default": by_reason_total(upstream) },
+        "rejected_by_priority": stats.refused_by_class.all().into_iter().collect::<BTreeMap<_, _>>(),
     })
-}
-
-fn by_reason_total(upstream: &Upstream) -> u64 {
-    let refusals = Reason::ALL.into_iter().filter(|reason| *reason != Reason::ClientLeft);
-    refusals.map(|reason| upstream.stats.rejected[reason as usize].get()).sum()
 }

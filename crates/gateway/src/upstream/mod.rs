@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use tidegate_engine::{AdmissionPolicy, BreakerPolicy};
-use tidegate_policy as policy;
+use tidegate_engine::{AdmissionPolicy, BreakerPolicy, Priority, Reason};
+use tidegate_policy::{self as policy, PriorityClass};
 use tidegate_tower::{Clock, Gate};
 
-use crate::metrics::UpstreamStats;
+use crate::metrics::{Counter, UpstreamStats};
 
 mod endpoint;
 pub(crate) use endpoint::Endpoint;
@@ -48,6 +48,8 @@ pub(crate) struct Upstream {
     pub(crate) gate: Gate,
     pub(crate) stats: Arc<UpstreamStats>,
     pub(crate) retries: Arc<Retries>,
+    /// For each class, how many were refused; the counters are those of `stats`.
+    refused: Vec<Arc<Counter>>,
     /// In the order of the policy.
     pub(crate) endpoints: Vec<Arc<Endpoint>>,
     exempt: Arc<AtomicU32>,
@@ -60,6 +62,7 @@ impl Upstream {
     pub(crate) fn new(
         policy: policy::Upstream,
         admission: AdmissionPolicy,
+        classes: &[PriorityClass],
         before: Option<&Self>,
         clock: Clock,
     ) -> Self {
@@ -86,14 +89,26 @@ impl Upstream {
         let retries = before.map(|before| before.retries.clone());
         let retries = retries.unwrap_or_else(|| Arc::new(Retries::new(policy.retry)));
         retries.reconfigure(policy.retry);
+        let stats = before.map(|before| before.stats.clone()).unwrap_or_default();
         Self {
             gate,
             endpoints: policy.endpoints.iter().map(endpoint).collect(),
             retries,
-            stats: before.map(|before| before.stats.clone()).unwrap_or_default(),
+            refused: classes.iter().map(|class| stats.refused_by_class.counter(&class.name)).collect(),
+            stats,
             exempt: before.map(|before| before.exempt.clone()).unwrap_or_default(),
             turn: AtomicU32::new(0),
             policy,
+        }
+    }
+
+    /// A request of this class did not get an answer from upstream.
+    pub(crate) fn count_refusal(&self, reason: Reason, class: Priority) {
+        self.stats.rejected[reason as usize].add(1);
+        if reason != Reason::ClientLeft
+            && let Some(counter) = self.refused.get(usize::from(class.0))
+        {
+            counter.add(1);
         }
     }
 

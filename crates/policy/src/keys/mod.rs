@@ -3,7 +3,9 @@
 //! The table holds what is true of one key alone. What two keys say of each other is checked where they are read.
 
 mod table;
-pub(crate) use table::{ALGORITHMS, CONCURRENCY, QUEUE, RATE_LIMIT, ROOT, ROUTE, SERVER, UPSTREAM};
+pub(crate) use table::{
+    ALGORITHMS, CONCURRENCY, DISCIPLINES, QUEUE, RATE_LIMIT, ROOT, ROUTE, SERVER, UPSTREAM,
+};
 
 mod protection;
 pub(crate) use protection::{BREAKER, HEALTH_CHECK, RETRY};

@@ -321,7 +321,7 @@ pub(crate) static CONCURRENCY: Section = Section {
 };
 
 /// Who goes first in a queue, by name.
-const DISCIPLINES: [&str; 4] = ["forecast", "fifo", "adaptive-lifo", "codel"];
+pub(crate) const DISCIPLINES: [&str; 4] = ["forecast", "fifo", "adaptive-lifo", "codel"];
 
 pub(crate) static QUEUE: Section = Section {
     name: "queue",
