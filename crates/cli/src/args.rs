@@ -1,6 +1,6 @@
 //! What can be typed. Nothing is opened or decided here.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ Examples:
   tidegate run --upstream http://127.0.0.1:3000     protect a service, no file needed
   tidegate run --config tidegate.toml               the same, by a policy of your own
   tidegate check tidegate.toml                      is the policy right, and is it wise?
+  tidegate explain tidegate.toml --request 'POST /checkout'
   tidegate size --workers 4 --service-time 200ms --wait 500ms
   tidegate simulate scenarios/article-003.toml      what would a policy have done?
 
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Checks a policy file and says what is unwise about it.
     Check(CheckArgs),
+    /// Says what a policy would do with a request, and why.
+    Explain(ExplainArgs),
     /// Calculates how long a queue may be, and what a queue means in waiting time.
     Size(SizeArgs),
     /// Plays an access log against policies, in virtual time: what would they have done to it?
@@ -124,6 +127,34 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) strict: bool,
     /// Prints the findings as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate explain tidegate.toml --request 'POST /checkout'
+  tidegate explain tidegate.toml --request 'POST /checkout' -H 'x-tenant: acme' -H 'grpc-timeout: 200m'
+  tidegate explain tidegate.toml --request 'GET /search?q=x' --client 203.0.113.7
+  tidegate explain tidegate.toml --request 'GET /search' --json
+
+Nothing is sent. It says which limits apply, and not how full they are.
+
+Exit codes: 0 explained, also if the answer would be 404; 2 no request; 78 bad policy.")]
+pub(crate) struct ExplainArgs {
+    /// The policy file.
+    pub(crate) file: PathBuf,
+    /// The request line, such as 'POST /checkout'; without a method it is GET.
+    #[arg(long, short, value_name = "REQUEST")]
+    pub(crate) request: String,
+    /// A field of the request, as 'NAME: VALUE'; may be given more than once.
+    #[arg(long, short = 'H', value_name = "FIELD")]
+    pub(crate) header: Vec<String>,
+    /// The address that the connection comes from, which may be a proxy's.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
+    pub(crate) client: IpAddr,
+    /// Prints the explanation as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -6,6 +6,7 @@ mod check;
 mod clock;
 mod demo;
 mod exit;
+mod explain;
 mod lab;
 mod replay;
 mod run;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Size(args) => size::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),

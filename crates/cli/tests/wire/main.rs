@@ -26,6 +26,7 @@ mod bodies;
 mod command;
 mod connections;
 mod deadlines;
+mod explain;
 mod framing;
 mod lab;
 mod limits;
