@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 mod accepted;
+mod examples;
 mod generated;
 mod lints;
 mod order;
