@@ -92,8 +92,8 @@ async fn answer(
     let upgrade = Upgrade::asked_for(client, head)?;
 
     let protocol = upgrade.as_ref().map(Upgrade::protocol);
-    live.classes.pass_on(index, &class, trusted, &mut head.headers);
     head::for_upstream(head, &client.sender, trusted, protocol);
+    live.classes.pass_on(index, &class, trusted, &mut head.headers);
     head.uri = route::origin_form(&head.uri);
     let body = RequestBody::new(body.take(), client);
     if body.has_content() && !head.headers.contains_key(CONTENT_LENGTH) {

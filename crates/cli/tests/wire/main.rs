@@ -23,6 +23,7 @@ mod accounting;
 mod article;
 mod balance;
 mod bodies;
+mod classes;
 mod command;
 mod connections;
 mod deadlines;

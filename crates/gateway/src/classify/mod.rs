@@ -145,12 +145,14 @@ impl Classes {
         attempt::said(&self.attempts, headers)
     }
 
-    /// What was not believed here must not be believed further on, where it comes from us, a proxy: the upstream is told
-    /// the class that a claim came to, an urgency that counted for nothing is taken back, and a tenant that was not
-    /// believed is left out. All else passes unchanged, and so does who has tried before.
+    /// Tells the upstream the class, in the header that claims one. What was not believed here must not be believed
+    /// further on, where it comes from us, a proxy: so an urgency that counted for nothing is taken back, and a tenant that
+    /// was not believed is left out. All else passes unchanged, attempts too.
+    ///
+    /// To be called when the fields are gone that `Connection` lists, so that a client cannot list ours (CVE-2024-45410).
     pub(crate) fn pass_on(&self, route: usize, class: &Class, trusted: bool, headers: &mut HeaderMap) {
         let rule = &self.routes[route];
-        if let Some(name) = rule.header.as_ref().filter(|name| headers.contains_key(*name))
+        if let Some(name) = &rule.header
             && let Some(value) = self.names.get(usize::from(class.priority.0))
         {
             headers.insert(name.clone(), value.clone());

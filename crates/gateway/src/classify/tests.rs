@@ -236,10 +236,11 @@ fn what_the_upstream_is_told() {
         passed_on(CLAIMED, &claims, true),
         "priority: i, u=0 | x-class: critical | x-envoy-attempt-count: 3 | x-tenant: acme"
     );
-    // What the route does not look at is none of our business, and nothing is added.
+    // What the route does not look at is none of our business.
     assert_eq!(
         passed_on(PLAIN, &["x-class: critical", "x-tenant: acme"], false),
         "x-class: critical | x-tenant: acme"
     );
-    assert_eq!(passed_on(CLAIMED, &["priority: u=6"], false), "priority: u=6");
+    assert_eq!(passed_on(CLAIMED, &["priority: u=6"], false), "priority: u=6 | x-class: background");
+    assert_eq!(passed_on(CLAIMED, &[], false), "x-class: default");
 }

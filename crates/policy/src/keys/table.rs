@@ -396,7 +396,7 @@ pub(crate) static ROUTE: Section = Section {
             Kind::Text(Form::ClassSource),
             Means("the class `default`, or the last"),
             "How important its requests are: a class, or a header whose value is the name of one. Where the header is missing \
-             or names no class, it is as if nothing was said. The upstream is told the class that a header came to.",
+             or names no class, it is as if nothing was said. The upstream is told the class in that header.",
         ),
         Key::new(
             "tenant",
