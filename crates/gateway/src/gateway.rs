@@ -17,6 +17,7 @@ use crate::ahead::Budget;
 use crate::live::Live;
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::returns::Returns;
 use crate::{admin, worker};
 
 /// Connections that the kernel may hold for us while we are at our cap.
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     live: ArcSwap<Live>,
     pub(crate) metrics: Metrics,
+    pub(crate) returns: Returns,
     pub(crate) log: Log,
     /// Client connections that may still be opened.
     pub(crate) places: Arc<Semaphore>,
@@ -167,6 +169,7 @@ impl Gateway {
             port: listening.clients.port(),
             live: ArcSwap::from_pointee(Live::new(policy, None, clock)),
             metrics: Metrics::default(),
+            returns: Returns::new(),
             log,
             clock,
             stage,

@@ -39,6 +39,7 @@ mod classify;
 
 mod deadline;
 mod rate;
+mod returns;
 
 mod head;
 

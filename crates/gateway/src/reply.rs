@@ -54,12 +54,22 @@ impl Manner {
 }
 
 /// The answer to a request that is refused.
-pub(crate) fn refuse(client: &Client, record: Record, manner: Manner, refusal: Refusal) -> Response<Body> {
+pub(crate) fn refuse(
+    client: &Client,
+    record: Record,
+    head: &request::Parts,
+    manner: Manner,
+    refusal: Refusal,
+) -> Response<Body> {
     let (mut response, close) = match refusal {
         Refusal::Rejected(rejection) => {
-            let longest = client.worker.shared.live().policy.server.retry_after_max;
+            let shared = &client.worker.shared;
             let row = rendered(rejection.reason, record.bulkhead_is_quota());
-            (rejected(manner, row, rejection, longest), row.row.close)
+            let wait = wait(row.row, rejection, shared.live().policy.server.retry_after_max);
+            if let Some(wait) = wait {
+                shared.returns.tell(client.now(), (record.address, head), row.row.status, wait);
+            }
+            (rejected(manner, row, wait), row.row.close)
         }
         Refusal::NotFound => {
             (problem(StatusCode::NOT_FOUND, "not_found", "No route matches this request"), false)
@@ -150,15 +160,19 @@ fn document(kind: &str, status: StatusCode, reason: &str, title: &str) -> Bytes 
     Bytes::from(format!("{problem}\n"))
 }
 
-fn rejected(manner: Manner, rendered: &Rendered, rejection: Rejection, longest: Duration) -> Response<Body> {
-    let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(PROXY_STATUS, rendered.proxy_status.clone());
-    let wait = match rendered.row.retry {
+/// After what time to come back, if that is said at all.
+fn wait(row: Row, rejection: Rejection, longest: Duration) -> Option<Duration> {
+    match row.retry {
         // Where nothing is known, a second is a fair guess; at once would be the worst.
         Retry::After if rejection.retry_after.is_zero() => Some(Duration::from_secs(1)),
         Retry::After => Some(rejection.told(longest)),
         Retry::Unsaid | Retry::Never => None,
-    };
+    }
+}
+
+fn rejected(manner: Manner, rendered: &Rendered, wait: Option<Duration>) -> Response<Body> {
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(PROXY_STATUS, rendered.proxy_status.clone());
     if let Some(wait) = wait {
         headers.insert(RETRY_AFTER, whole_seconds(wait));
         headers.insert(RETRY_AFTER_MS, HeaderValue::from(whole_millis(wait)));
@@ -241,7 +255,8 @@ mod tests {
     fn shown(grpc: bool, reason: Reason, retry_after: Duration) -> String {
         let manner = Manner { grpc, expects: false, http1: true };
         let rejection = Rejection { reason, retry_after };
-        let response = rejected(manner, rendered(reason, false), rejection, Duration::from_secs(60));
+        let row = rendered(reason, false);
+        let response = rejected(manner, row, wait(row.row, rejection, Duration::from_secs(60)));
         let mut lines: Vec<String> = response
             .headers()
             .iter()

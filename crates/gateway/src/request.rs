@@ -59,7 +59,7 @@ pub(crate) fn serve(
             Ok(response) => return Ok(response.map(|body| Body::answer(body, record))),
             Err(refusal) => refusal,
         };
-        let response = reply::refuse(&client, record, manner, refusal);
+        let response = reply::refuse(&client, record, &head, manner, refusal);
         Ok(match body.filter(|body| !body.is_end_stream()) {
             // Boxed, like what follows the queue: a request that waits need not have room for it.
             Some(body) => Box::pin(reply::see_to_unread(&client, manner, body, response)).await,
@@ -88,7 +88,10 @@ async fn answer(
         live.policy.routes[index].deadline,
         record.began(),
     );
-    let slot = slot(client, live, record, index, head, &class, deadline).await?;
+    let returning = client.worker.shared.returns.comes(record.began(), record.address, head);
+    let slot = slot(client, live, record, index, head, &class, deadline).await;
+    client.worker.shared.returns.became(returning, &slot);
+    let slot = slot?;
     let upgrade = Upgrade::asked_for(client, head)?;
 
     let protocol = upgrade.as_ref().map(Upgrade::protocol);

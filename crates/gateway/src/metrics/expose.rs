@@ -9,6 +9,7 @@ use super::names::{self, Name};
 use super::{Ending, Histogram};
 use crate::gateway::Shared;
 use crate::live::Live;
+use crate::returns::Asked;
 use crate::upstream::Decision;
 
 /// Everything, as text.
@@ -180,6 +181,16 @@ fn gateway(page: &mut Page, shared: &Shared, live: &Live) {
     page.head(names::RATE_LIMIT_OVERFLOWED);
     for rule in &live.rules {
         page.sample(names::RATE_LIMIT_OVERFLOWED.0, &[("rule", &rule.name)], rule.overflowed() as f64);
+    }
+    page.head(names::TOLD_RETURNS);
+    for asked in Asked::ALL {
+        let counts = shared.returns.counts(asked);
+        for (result, counter) in
+            [("admitted", &counts.admitted), ("refused", &counts.refused), ("early", &counts.early)]
+        {
+            let labels = [("status", asked.status()), ("result", result)];
+            page.sample(names::TOLD_RETURNS.0, &labels, counter.get() as f64);
+        }
     }
     page.head(names::RELOADS);
     for (result, counter) in [("ok", &metrics.reloads_done), ("refused", &metrics.reloads_refused)] {

@@ -56,6 +56,11 @@ pub(super) const RATE_LIMIT_OVERFLOWED: Name = (
     "counter",
     "Checks that found the table of keys full, and were stricter than the policy says.",
 );
+pub(super) const TOLD_RETURNS: Name = (
+    "tidegate_told_returns_total",
+    "counter",
+    "Requests that came back at the time that a 429 or 503 had told, or before it, by what became of them.",
+);
 pub(super) const RELOADS: Name =
     ("tidegate_config_reloads_total", "counter", "Reloads of the policy by result.");
 pub(super) const LOG_LOST: Name =
