@@ -24,7 +24,8 @@
 mod model;
 pub use model::{
     AccessLog, Breaker, Bulkhead, Ejection, Endpoint, Fingerprint, HealthCheck, Host, PathPattern, Policy,
-    PriorityClass, RateKey, RateLimit, Route, RoutePriority, Server, TenantKey, TenantWeight, Upstream,
+    PriorityClass, RateKey, RateLimit, RateLimitHeaders, Route, RoutePriority, Server, TenantKey,
+    TenantWeight, Upstream,
 };
 
 mod keys;

@@ -114,6 +114,10 @@ pub struct Server {
     pub fingerprint: Fingerprint,
     /// The longest `Retry-After` ever sent.
     pub retry_after_max: Duration,
+    /// In which words callers are told of their rate limits.
+    pub ratelimit_headers: RateLimitHeaders,
+    /// Whether on every answer to a request that a rate limit applies to, and not only on every 429.
+    pub ratelimit_headers_on_all: bool,
     /// Which requests are logged.
     pub access_log: AccessLog,
     /// Where the log goes; standard output when `None`.
@@ -129,6 +133,17 @@ pub enum Fingerprint {
     IdempotencyKey,
     /// Without one, also by its client's address and credentials, its method and its target.
     Identified,
+}
+
+/// In which words callers are told of their rate limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateLimitHeaders {
+    /// In none.
+    Off,
+    /// draft-ietf-httpapi-ratelimit-headers-11.
+    Draft,
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining`, `X-RateLimit-Reset`, the last in seconds from now.
+    XRateLimit,
 }
 
 /// Which requests are logged.
@@ -161,8 +176,12 @@ pub struct Upstream {
     pub max_idle_connections: u32,
     /// How long an idle connection is kept; shorter than the upstream's own keep-alive time.
     pub idle_timeout: Duration,
+    /// Whether clients are told how much may be in flight.
+    pub advertise_limit: bool,
     /// `[upstream.concurrency]`
     pub limit: LimitPolicy,
+    /// How busy it may say that it is before its limit has a ceiling; `None` if nobody looks.
+    pub orca_utilization: Option<f64>,
     /// `[upstream.queue]`
     pub queue: QueuePolicy,
     /// `tenant_share` of `[upstream.fairness]`: the most of the limit that a tenant may hold while it binds.

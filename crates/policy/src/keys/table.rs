@@ -161,6 +161,19 @@ pub(crate) static SERVER: Section = Section {
             "The longest `Retry-After` that is ever sent.",
         ),
         Key::new(
+            "ratelimit_headers",
+            Kind::Choice { of: &["off", "draft", "x-ratelimit"], not_yet: &[] },
+            Default("\"draft\""),
+            "In which words callers are told of their rate limits: `RateLimit` and `RateLimit-Policy` of the IETF draft, \
+             or the older `X-RateLimit-Limit`, `-Remaining` and `-Reset`.",
+        ),
+        Key::new(
+            "ratelimit_headers_on",
+            Kind::Choice { of: &["refused", "all"], not_yet: &[] },
+            Default("\"refused\""),
+            "Which answers have these fields: every 429, or every answer to a request that a rate limit applies to.",
+        ),
+        Key::new(
             "access_log",
             Kind::Choice { of: &["off", "refused", "all"], not_yet: &[] },
             Default("\"refused\""),
@@ -231,6 +244,14 @@ pub(crate) static UPSTREAM: Section = Section {
             Kind::Duration { min: Duration::from_millis(1), max: HOUR },
             Default("\"30s\""),
             "How long an idle connection is kept. It should be shorter than the upstream's own keep-alive time.",
+        ),
+        Key::new(
+            "advertise_limit",
+            Kind::Switch,
+            Default("false"),
+            "Whether clients are told in `RateLimit` fields, in the unit `concurrent-requests`, how much may be in flight \
+             and how much of it is free, on 503 and, by `ratelimit_headers_on`, on every answer. It tells strangers how \
+             much the service can take.",
         ),
     ],
 };
@@ -317,6 +338,13 @@ pub(crate) static CONCURRENCY: Section = Section {
             "For `aimd`: the limit is lowered at most once in this time, so that one burst of slow answers counts once.",
         )
         .zero("one burst of slow answers would take the limit to its minimum"),
+        Key::new(
+            "orca_utilization",
+            Kind::Factor { above: 0.0, max: 10.0 },
+            Means("what answers report is not looked at, and passes to clients"),
+            "How busy the upstream may say it is, in the field `endpoint-load-metrics` (ORCA) of its answers, 1.0 being \
+             all that it has. While it reports more, the limit has a ceiling that comes down until it does not.",
+        ),
     ],
 };
 

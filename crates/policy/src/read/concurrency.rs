@@ -37,13 +37,14 @@ impl Algorithm {
     }
 }
 
+/// The limit, and how busy the upstream may say that it is.
 pub(crate) fn read(
     index: usize,
     found: Option<Found<'_>>,
     timeout: Duration,
     report: &mut Report,
     places: &mut Places,
-) -> LimitPolicy {
+) -> (LimitPolicy, Option<f64>) {
     let mut section = Section::open(&CONCURRENCY, index, found, report, places);
     let limit = section.value("limit", adaptive_or);
     let algorithm = Algorithm::ALL[section.value("algorithm", choice)];
@@ -55,6 +56,7 @@ pub(crate) fn read(
     let tolerance = section.value("tolerance", factor);
     let window = section.count("window");
     let cooldown = section.duration("cooldown");
+    let orca_utilization = section.optional("orca_utilization", factor);
     match limit {
         AdaptiveOr::Number(_) => refuse_adaptive(&mut section),
         AdaptiveOr::Adaptive => {
@@ -64,12 +66,12 @@ pub(crate) fn read(
     }
     section.close();
     if let AdaptiveOr::Number(number) = limit {
-        return LimitPolicy::Fixed(nonzero(number));
+        return (LimitPolicy::Fixed(nonzero(number)), orca_utilization);
     }
     let start = if algorithm == Algorithm::Ebb { INITIAL_EBB } else { INITIAL };
     let initial = initial.unwrap_or_else(|| nonzero(start)).min(max).max(min);
     let range = RangePolicy { min, max, initial };
-    match algorithm {
+    let limit = match algorithm {
         Algorithm::Ebb => {
             LimitPolicy::Ebb(EbbPolicy { min, max, initial, deadline: deadline.unwrap_or(timeout) })
         }
@@ -84,7 +86,8 @@ pub(crate) fn read(
         }),
         Algorithm::Gradient2 => LimitPolicy::Gradient2(range),
         Algorithm::Vegas => LimitPolicy::Vegas(range),
-    }
+    };
+    (limit, orca_utilization)
 }
 
 /// A key that the chosen algorithm does not look at would be a number that somebody relies on in vain.

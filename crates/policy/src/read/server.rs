@@ -5,7 +5,7 @@ use super::priority;
 use super::section::{Found, Section, choice, integer, switch, text};
 use super::upstream::Names;
 use crate::keys::SERVER;
-use crate::model::{AccessLog, Fingerprint, Server};
+use crate::model::{AccessLog, Fingerprint, RateLimitHeaders, Server};
 use crate::problem::Report;
 use crate::values;
 
@@ -51,7 +51,13 @@ pub(crate) fn read(
             _ => Fingerprint::Identified,
         },
         retry_after_max: section.duration("retry_after_max"),
-        // In the order of the words in the key table.
+        // Choices are in the order of the words in the key table.
+        ratelimit_headers: match section.value("ratelimit_headers", choice) {
+            0 => RateLimitHeaders::Off,
+            1 => RateLimitHeaders::Draft,
+            _ => RateLimitHeaders::XRateLimit,
+        },
+        ratelimit_headers_on_all: section.value("ratelimit_headers_on", choice) == 1,
         access_log: match section.value("access_log", choice) {
             0 => AccessLog::Off,
             1 => AccessLog::Refused,

@@ -90,6 +90,7 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
     let orphan_max = section.duration("orphan_max");
     let max_idle_connections = section.value("max_idle_connections", integer);
     let idle_timeout = section.duration("idle_timeout");
+    let advertise_limit = section.value("advertise_limit", switch);
     let concurrency = section.child(&CONCURRENCY);
     let queue = section.child(&QUEUE);
     let breaker = section.child(&BREAKER);
@@ -98,8 +99,11 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
     let fairness = section.child(&FAIRNESS);
     let retries = section.child(&RETRIES);
     section.close();
+    let (limit, orca_utilization) = concurrency::read(index, concurrency, timeout, report, places);
     Some(Upstream {
-        limit: concurrency::read(index, concurrency, timeout, report, places),
+        advertise_limit,
+        limit,
+        orca_utilization,
         queue: read_queue(index, queue, timeout, report, places),
         breaker: protection::breaker(index, breaker, timeout, report, places),
         health_check: protection::health_check(index, health_check, report, places),

@@ -40,6 +40,8 @@ fn the_shortest_policy_has_every_default() {
                     ],
                     fingerprint: Identified,
                     retry_after_max: 60s,
+                    ratelimit_headers: Draft,
+                    ratelimit_headers_on_all: false,
                     access_log: Refused,
                     access_log_file: None,
                 },
@@ -60,6 +62,7 @@ fn the_shortest_policy_has_every_default() {
                         orphan_max: 60s,
                         max_idle_connections: 256,
                         idle_timeout: 30s,
+                        advertise_limit: false,
                         limit: Ebb(
                             EbbPolicy {
                                 min: 2,
@@ -68,6 +71,7 @@ fn the_shortest_policy_has_every_default() {
                                 deadline: 2s,
                             },
                         ),
+                        orca_utilization: None,
                         queue: QueuePolicy {
                             wait: 500ms,
                             capacity: Derived,

@@ -43,6 +43,8 @@ fn every_key_at_once() {
                     ],
                     fingerprint: IdempotencyKey,
                     retry_after_max: 120s,
+                    ratelimit_headers: XRateLimit,
+                    ratelimit_headers_on_all: true,
                     access_log: All,
                     access_log_file: Some(
                         "/var/log/tidegate.log",
@@ -77,6 +79,7 @@ fn every_key_at_once() {
                         orphan_max: 120s,
                         max_idle_connections: 32,
                         idle_timeout: 15s,
+                        advertise_limit: true,
                         limit: Aimd(
                             AimdPolicy {
                                 min: 4,
@@ -86,6 +89,9 @@ fn every_key_at_once() {
                                 window: 50,
                                 cooldown: 500ms,
                             },
+                        ),
+                        orca_utilization: Some(
+                            0.9,
                         ),
                         queue: QueuePolicy {
                             wait: 250ms,
@@ -156,9 +162,11 @@ fn every_key_at_once() {
                         orphan_max: 60s,
                         max_idle_connections: 256,
                         idle_timeout: 30s,
+                        advertise_limit: false,
                         limit: Fixed(
                             4,
                         ),
+                        orca_utilization: None,
                         queue: QueuePolicy {
                             wait: 0ns,
                             capacity: Fixed(
@@ -199,6 +207,7 @@ fn every_key_at_once() {
                         orphan_max: 60s,
                         max_idle_connections: 256,
                         idle_timeout: 30s,
+                        advertise_limit: false,
                         limit: Ebb(
                             EbbPolicy {
                                 min: 2,
@@ -207,6 +216,7 @@ fn every_key_at_once() {
                                 deadline: 800ms,
                             },
                         ),
+                        orca_utilization: None,
                         queue: QueuePolicy {
                             wait: 500ms,
                             capacity: Derived,
