@@ -26,7 +26,7 @@ mod rules;
 /// There are three families of methods.
 ///
 /// - **Inputs** tell what happened, with the time first: [`arrive`](Self::arrive), [`sample`](Self::sample),
-///   [`abandon`](Self::abandon), [`complete`](Self::complete), [`cancel`](Self::cancel),
+///   [`on_load`](Self::on_load), [`abandon`](Self::abandon), [`complete`](Self::complete), [`cancel`](Self::cancel),
 ///   [`handle_timeout`](Self::handle_timeout), [`reconfigure`](Self::reconfigure). Times should not decrease; an
 ///   earlier time than the latest one seen counts as the latest. Each input first lets time pass, so nobody is handed
 ///   a slot after the end of their wait.
@@ -113,6 +113,16 @@ impl Admission {
     pub fn sample(&mut self, now: Timestamp, permit: &mut Permit, outcome: Outcome) {
         let now = self.advance(now);
         self.learn(now, permit, outcome, false);
+        self.dispatch(now);
+        self.check_invariants();
+    }
+
+    /// The upstream says how busy it is: `load` is a part of what it should be at most. From 1 on, the limit has a
+    /// ceiling of what is in flight divided by it, until reports say otherwise or stop. What is no number counts as
+    /// nothing said.
+    pub fn on_load(&mut self, now: Timestamp, load: f64) {
+        let now = self.advance(now);
+        self.limit.on_load(now, load, self.flight.len());
         self.dispatch(now);
         self.check_invariants();
     }

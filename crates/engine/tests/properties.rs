@@ -13,6 +13,7 @@ use tidegate_engine::*;
 enum Operation {
     Arrive { who: Who, deadline: Option<u16> },
     Sample(prop::sample::Index, Outcome),
+    Load(f64),
     Abandon(prop::sample::Index),
     Complete(prop::sample::Index, Outcome),
     Cancel(prop::sample::Index),
@@ -53,6 +54,7 @@ fn operations() -> impl Strategy<Value = Vec<(i16, Operation)>> {
     let operation = prop_oneof![
         8 => (who(), prop::option::of(0..500u16)).prop_map(|(who, deadline)| Operation::Arrive { who, deadline }),
         2 => (index(), outcome.clone()).prop_map(|(i, o)| Operation::Sample(i, o)),
+        1 => prop_oneof![0.0..3.0, any::<f64>()].prop_map(Operation::Load),
         1 => index().prop_map(Operation::Abandon),
         6 => (index(), outcome).prop_map(|(i, o)| Operation::Complete(i, o)),
         2 => index().prop_map(Operation::Cancel),
@@ -130,6 +132,7 @@ impl Driver {
                 let permit = at.index(self.permits.len());
                 self.admission.sample(now, &mut self.permits[permit], outcome);
             }
+            Operation::Load(load) => self.admission.on_load(now, load),
             Operation::Abandon(at) if !self.permits.is_empty() => {
                 let permit = at.index(self.permits.len());
                 self.admission.abandon(now, &mut self.permits[permit], Outcome::Overload);

@@ -36,6 +36,12 @@ impl Admitted {
         }
     }
 
+    /// The answer says how busy whoever gave it is, as a part of what it should be; see
+    /// [`Admission::on_load`](tidegate_engine::Admission::on_load).
+    pub fn report_load(&self, load: f64) {
+        self.gate.on_load(load);
+    }
+
     /// The work is done.
     pub fn complete(mut self, outcome: Outcome) {
         self.end(outcome);

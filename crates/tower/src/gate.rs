@@ -108,6 +108,10 @@ impl Gate {
         self.input(|state, now| state.admission.sample(now, permit, outcome));
     }
 
+    pub(crate) fn on_load(&self, load: f64) {
+        self.input(|state, now| state.admission.on_load(now, load));
+    }
+
     pub(crate) fn abandon(&self, permit: &mut Permit, outcome: Outcome) {
         self.input(|state, now| state.admission.abandon(now, permit, outcome));
     }

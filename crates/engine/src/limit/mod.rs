@@ -6,6 +6,7 @@
 mod aimd;
 mod ebb;
 mod gradient2;
+mod reported;
 mod vegas;
 
 use core::time::Duration;
@@ -13,6 +14,7 @@ use core::time::Duration;
 use aimd::Aimd;
 use ebb::Ebb;
 use gradient2::Gradient2;
+use reported::Reported;
 use vegas::Vegas;
 
 use crate::decision::Outcome;
@@ -32,8 +34,15 @@ pub(crate) struct Sample {
     pub(crate) in_use: bool,
 }
 
+/// What an algorithm says, under a ceiling by what the upstream says of itself.
 #[derive(Debug)]
-pub(crate) enum Limit {
+pub(crate) struct Limit {
+    algorithm: Algorithm,
+    reported: Reported,
+}
+
+#[derive(Debug)]
+enum Algorithm {
     Fixed(u32),
     Ebb(Ebb),
     Aimd(Aimd),
@@ -43,6 +52,65 @@ pub(crate) enum Limit {
 
 impl Limit {
     pub(crate) fn new(policy: &LimitPolicy) -> Self {
+        Self { algorithm: Algorithm::new(policy), reported: Reported::default() }
+    }
+
+    /// The limit in force; at least 1.
+    pub(crate) fn current(&self) -> u32 {
+        self.algorithm.current().min(self.reported.ceiling())
+    }
+
+    /// How things have stood since this was called last; called before they change.
+    pub(crate) fn observe(&mut self, now: Timestamp, in_flight: u32, waiting: bool) {
+        // Under the ceiling it is not the algorithm's limit that holds anybody back.
+        let waiting = waiting && !self.is_under_ceiling();
+        if let Algorithm::Ebb(ebb) = &mut self.algorithm {
+            ebb.observe(now, in_flight, waiting);
+        }
+        self.reported.observe(now);
+    }
+
+    pub(crate) fn on_sample(&mut self, now: Timestamp, sample: Sample) {
+        let sample = Sample { in_use: sample.in_use && !self.is_under_ceiling(), ..sample };
+        match &mut self.algorithm {
+            Algorithm::Fixed(_) => {}
+            Algorithm::Ebb(ebb) => ebb.on_sample(now, sample),
+            Algorithm::Aimd(aimd) => aimd.on_sample(now, sample),
+            Algorithm::Vegas(vegas) => vegas.on_sample(sample),
+            Algorithm::Gradient2(gradient) => gradient.on_sample(now, sample),
+        }
+    }
+
+    /// The upstream has answered a request whose client had given up.
+    pub(crate) fn on_late(&mut self, now: Timestamp) {
+        if let Algorithm::Ebb(ebb) = &mut self.algorithm {
+            ebb.on_late(now);
+        }
+    }
+
+    /// The upstream reports this load, as a part of what it should be.
+    pub(crate) fn on_load(&mut self, now: Timestamp, load: f64, in_flight: u32) {
+        self.reported.on_load(now, load, in_flight);
+    }
+
+    /// Takes a new policy. An adaptive limit keeps what it has learned.
+    pub(crate) fn reconfigure(&mut self, policy: &LimitPolicy) {
+        match (&mut self.algorithm, policy) {
+            (Algorithm::Ebb(ebb), LimitPolicy::Ebb(policy)) => ebb.reconfigure(policy.clone()),
+            (Algorithm::Aimd(aimd), LimitPolicy::Aimd(policy)) => aimd.reconfigure(policy.clone()),
+            (Algorithm::Vegas(vegas), LimitPolicy::Vegas(policy)) => vegas.reconfigure(policy),
+            (Algorithm::Gradient2(gradient), LimitPolicy::Gradient2(policy)) => gradient.reconfigure(policy),
+            (algorithm, _) => *algorithm = Algorithm::new(policy),
+        }
+    }
+
+    fn is_under_ceiling(&self) -> bool {
+        self.reported.ceiling() < self.algorithm.current()
+    }
+}
+
+impl Algorithm {
+    fn new(policy: &LimitPolicy) -> Self {
         match policy {
             LimitPolicy::Fixed(limit) => Self::Fixed(limit.get().min(LIMIT_MAX)),
             LimitPolicy::Ebb(policy) => Self::Ebb(Ebb::new(policy.clone())),
@@ -52,49 +120,13 @@ impl Limit {
         }
     }
 
-    /// The limit in force; at least 1.
-    pub(crate) fn current(&self) -> u32 {
+    fn current(&self) -> u32 {
         match self {
             Self::Fixed(limit) => *limit,
             Self::Ebb(ebb) => ebb.current(),
             Self::Aimd(aimd) => aimd.current(),
             Self::Vegas(vegas) => vegas.current(),
             Self::Gradient2(gradient) => gradient.current(),
-        }
-    }
-
-    /// How things have stood since this was called last; called before they change.
-    pub(crate) fn observe(&mut self, now: Timestamp, in_flight: u32, waiting: bool) {
-        if let Self::Ebb(ebb) = self {
-            ebb.observe(now, in_flight, waiting);
-        }
-    }
-
-    pub(crate) fn on_sample(&mut self, now: Timestamp, sample: Sample) {
-        match self {
-            Self::Fixed(_) => {}
-            Self::Ebb(ebb) => ebb.on_sample(now, sample),
-            Self::Aimd(aimd) => aimd.on_sample(now, sample),
-            Self::Vegas(vegas) => vegas.on_sample(sample),
-            Self::Gradient2(gradient) => gradient.on_sample(now, sample),
-        }
-    }
-
-    /// The upstream has answered a request whose client had given up.
-    pub(crate) fn on_late(&mut self, now: Timestamp) {
-        if let Self::Ebb(ebb) = self {
-            ebb.on_late(now);
-        }
-    }
-
-    /// Takes a new policy. An adaptive limit keeps what it has learned.
-    pub(crate) fn reconfigure(&mut self, policy: &LimitPolicy) {
-        match (&mut *self, policy) {
-            (Self::Ebb(ebb), LimitPolicy::Ebb(policy)) => ebb.reconfigure(policy.clone()),
-            (Self::Aimd(aimd), LimitPolicy::Aimd(policy)) => aimd.reconfigure(policy.clone()),
-            (Self::Vegas(vegas), LimitPolicy::Vegas(policy)) => vegas.reconfigure(policy),
-            (Self::Gradient2(gradient), LimitPolicy::Gradient2(policy)) => gradient.reconfigure(policy),
-            _ => *self = Self::new(policy),
         }
     }
 }
