@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
+use crate::breaker::{Breaker, Pass, Refused, Verdict};
 use crate::bulkhead::{Bulkheads, Held};
 use crate::codel::Codel;
 use crate::comeback::{Comeback, Room};
@@ -56,6 +57,7 @@ pub struct Admission {
     tenant_share: Option<f64>,
     bulkheads: Bulkheads,
     damping: Option<Damping>,
+    breaker: Option<Breaker>,
     forecast: Forecast,
     codel: Codel,
     comeback: Comeback,
@@ -75,6 +77,7 @@ impl Admission {
             tenant_share: policy.tenant_share,
             bulkheads: Bulkheads::new(&policy.bulkheads),
             damping: policy.retries.map(Damping::new),
+            breaker: policy.breaker.map(Breaker::new),
             forecast: Forecast::default(),
             codel: Codel::default(),
             comeback: Comeback::default(),
@@ -98,7 +101,9 @@ impl Admission {
                 self.queue.enter(place);
                 let held = self.bulkheads.enter(arrival.route);
                 if self.has_room(place) {
-                    Decision::Admit(self.take_slots(now, place, held))
+                    // The breaker was asked a moment ago, and time stands still.
+                    let pass = self.pass(now).unwrap_or_default();
+                    Decision::Admit(self.take_slots(now, place, held, pass))
                 } else {
                     self.queue_up(now, &arrival, place, held)
                 }
@@ -122,7 +127,7 @@ impl Admission {
     /// nothing said.
     pub fn on_load(&mut self, now: Timestamp, load: f64) {
         let now = self.advance(now);
-        self.limit.on_load(now, load, self.flight.len());
+        self.limit.on_load(now, load, self.flight.taken());
         self.dispatch(now);
         self.check_invariants();
     }
@@ -197,6 +202,10 @@ impl Admission {
             (Some(damping), Some(retries)) => damping.reconfigure(retries),
             (damping, retries) => *damping = retries.map(Damping::new),
         }
+        match (&mut self.breaker, policy.breaker) {
+            (Some(breaker), Some(policy)) => breaker.reconfigure(now, policy),
+            (breaker, policy) => *breaker = policy.map(Breaker::new),
+        }
         self.dispatch(now);
         self.check_invariants();
     }
@@ -226,6 +235,7 @@ impl Admission {
             waiting_by_priority: self.queue.lengths(),
             in_flight_by_priority: self.queue.in_flight(),
             retries_left: self.damping.as_ref().map(Damping::left),
+            breaker: self.breaker.as_ref().map(|breaker| breaker.state(self.now)),
             service_time: self.forecast.service(),
             counts: self.counts.clone(),
         }
@@ -247,12 +257,17 @@ impl Admission {
         self.now
     }
 
-    fn take_slots(&mut self, now: Timestamp, place: Place, held: Held) -> Permit {
+    /// Asks the breaker, if there is one.
+    fn pass(&mut self, now: Timestamp) -> Result<Option<Pass>, Refused> {
+        self.breaker.as_mut().map(|breaker| breaker.try_pass(now)).transpose()
+    }
+
+    fn take_slots(&mut self, now: Timestamp, place: Place, held: Held, pass: Option<Pass>) -> Permit {
         self.counts.admitted += 1;
         let slots = place.slots(self.limit.current());
         let charged = self.queue.dispatched(now, place, slots);
         let flying = Flying { since: now, held, place, slots, charged };
-        Permit { key: self.flight.take(flying), since: now, sampled: false, orphan: false }
+        Permit { key: self.flight.take(flying), since: now, sampled: false, orphan: false, pass }
     }
 
     fn queue_up(&mut self, now: Timestamp, arrival: &Arrival, place: Place, held: Held) -> Decision {
@@ -318,7 +333,12 @@ impl Admission {
                 self.send_away(now, key, &waiting, Reason::QueueTimeout);
                 continue;
             }
-            let permit = self.take_slots(now, place, waiting.held);
+            // It may have opened since this one came.
+            let Ok(pass) = self.pass(now) else {
+                self.send_away(now, key, &waiting, Reason::BreakerOpen);
+                continue;
+            };
+            let permit = self.take_slots(now, place, waiting.held, pass);
             self.events.push_back(Event::Granted { ticket: TicketId(key), permit });
         }
     }
@@ -328,6 +348,9 @@ impl Admission {
             return;
         }
         permit.sampled = true;
+        if let (Some(breaker), Some(pass)) = (&mut self.breaker, permit.pass.take()) {
+            breaker.complete(now, pass, Verdict::from(outcome));
+        }
         let in_use = self.flight.taken().saturating_mul(2) >= self.limit.current();
         self.limit.on_sample(now, Sample { latency: now.since(permit.since), outcome, gave_up, in_use });
     }
@@ -335,9 +358,20 @@ impl Admission {
     /// A refusal now: coming back makes sense when those who wait have been served, and not all at once.
     fn reject(&mut self, now: Timestamp, reason: Reason, fingerprint: Option<u64>) -> Rejection {
         self.counts.rejected[reason as usize] += 1;
-        if matches!(reason, Reason::Deadline | Reason::RetryBudget) {
+        match (reason, &mut self.breaker) {
             // Nobody is told to come back, so nobody's turn is used up.
-            return Rejection { reason, retry_after: Duration::ZERO };
+            (Reason::Deadline | Reason::RetryBudget, _) => {
+                return Rejection { reason, retry_after: Duration::ZERO };
+            }
+            // It knows better than anybody when.
+            (Reason::BreakerOpen, Some(breaker)) => {
+                let refused = breaker.check(now).err();
+                return Rejection {
+                    reason,
+                    retry_after: refused.map_or(Duration::ZERO, |it| it.retry_after),
+                };
+            }
+            _ => {}
         }
         let wait = self.forecast.wait(now, self.queue.len(), self.slots(now));
         let room = Room {

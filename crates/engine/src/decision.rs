@@ -4,6 +4,7 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use crate::breaker::Pass;
 use crate::linked::Key;
 use crate::time::Timestamp;
 
@@ -135,6 +136,8 @@ pub struct Permit {
     /// The limit has already learned from this request.
     pub(crate) sampled: bool,
     pub(crate) orphan: bool,
+    /// The breaker wants to hear how it went.
+    pub(crate) pass: Option<Pass>,
 }
 
 impl Permit {

@@ -35,10 +35,12 @@ pub struct AdmissionPolicy {
     pub tenant_share: Option<f64>,
     /// What is done about retries; `None` for nothing.
     pub retries: Option<RetryPolicy>,
+    /// When it is known to be down; `None` for never. It sees no connections, only outcomes.
+    pub breaker: Option<BreakerPolicy>,
 }
 
 impl AdmissionPolicy {
-    /// One class, all tenants alike, nothing told of retries.
+    /// One class, all tenants alike, nothing done about retries, no breaker.
     pub const fn new(limit: LimitPolicy, queue: QueuePolicy) -> Self {
         Self {
             limit,
@@ -47,6 +49,7 @@ impl AdmissionPolicy {
             priorities: Vec::new(),
             tenant_share: None,
             retries: None,
+            breaker: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::breaker::BreakerState;
 use crate::decision::Reason;
 use crate::policy::PRIORITIES_MAX;
 
@@ -28,6 +29,8 @@ pub struct Snapshot {
     pub in_flight_by_priority: [u32; PRIORITIES_MAX],
     /// Retries that could be let in now; `None` where the policy does nothing about them.
     pub retries_left: Option<u32>,
+    /// How the breaker stands; `None` where there is none.
+    pub breaker: Option<BreakerState>,
     /// How long a slot stays taken, smoothed; `None` until the first is free again.
     pub service_time: Option<Duration>,
     /// What has happened so far.

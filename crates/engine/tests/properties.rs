@@ -49,7 +49,12 @@ fn who() -> impl Strategy<Value = Who> {
 }
 
 fn operations() -> impl Strategy<Value = Vec<(i16, Operation)>> {
-    let outcome = prop_oneof![Just(Outcome::Success), Just(Outcome::Overload), Just(Outcome::Ignore)];
+    let outcome = prop_oneof![
+        Just(Outcome::Success),
+        Just(Outcome::Overload),
+        Just(Outcome::Failure),
+        Just(Outcome::Ignore)
+    ];
     let index = any::<prop::sample::Index>;
     let operation = prop_oneof![
         8 => (who(), prop::option::of(0..500u16)).prop_map(|(who, deadline)| Operation::Arrive { who, deadline }),
@@ -105,6 +110,16 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, algorithm: u8) -> AdmissionPoli
         bulkheads: vec![(RouteId(1), number(bulkhead))],
         priorities: (0..bulkhead % 5).map(|n| PriorityPolicy { floor: f64::from(n) / 10.0 }).collect(),
         tenant_share: bulkhead.is_multiple_of(3).then_some(0.5),
+        breaker: (bulkhead % 4 == 1).then_some(BreakerPolicy {
+            connect_failures: number(3),
+            failure_ratio: 0.5,
+            min_requests: number(4),
+            window: Duration::from_secs(1),
+            open: Duration::from_millis(100),
+            open_max: Duration::from_secs(1),
+            probes: number(2),
+            probe_timeout: Duration::from_millis(200),
+        }),
         retries: bulkhead.is_multiple_of(2).then_some(RetryPolicy { percent: 20, burst: 2, per_second: 1 }),
     }
 }

@@ -70,7 +70,9 @@ impl Live {
         let upstreams = (0..policy.upstreams.len())
             .map(|index| {
                 let upstream = policy.upstreams[index].clone();
-                let admission = policy.admission(index, bulkheads(&policy, index, &routes));
+                let mut admission = policy.admission(index, bulkheads(&policy, index, &routes));
+                // An only endpoint has a breaker of its own, which sees more.
+                admission.breaker = admission.breaker.filter(|_| upstream.endpoints.len() > 1);
                 let known = before.and_then(|before| before.upstream(&upstream.name));
                 Arc::new(Upstream::new(upstream, admission, &policy.priorities, known, clock))
             })

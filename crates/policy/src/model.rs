@@ -44,6 +44,7 @@ impl Policy {
             priorities: self.priorities.iter().map(|class| PriorityPolicy { floor: class.floor }).collect(),
             tenant_share: upstream.tenant_share,
             retries: upstream.retries,
+            breaker: upstream.breaker.as_ref().map(|breaker| breaker.policy),
             ..AdmissionPolicy::new(upstream.limit.clone(), upstream.queue)
         }
     }

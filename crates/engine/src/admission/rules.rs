@@ -31,6 +31,9 @@ impl Admission {
         if self.damping.as_mut().is_some_and(|damping| !damping.affords(now, tried)) {
             return Some(Reason::RetryBudget);
         }
+        if self.breaker.as_mut().is_some_and(|breaker| breaker.check(now).is_err()) {
+            return Some(Reason::BreakerOpen);
+        }
         if self.has_room(place) {
             return None;
         }

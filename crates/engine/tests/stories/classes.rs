@@ -231,7 +231,7 @@ fn coming_back_as_told_is_no_retry() {
         200ms done b
         201ms arrive e2#e
         210ms arrive x
-        1000ms arrive e3?#e
+        1700ms arrive e3?#e
         ",
         expect![[r#"
             0ms arrive: a goes
@@ -241,7 +241,7 @@ fn coming_back_as_told_is_no_retry() {
             200ms done: c goes
             201ms arrive: e2 waits
             210ms arrive: x waits, e2 pushed_out
-            1000ms arrive: e3 queue_full (1100 ms)
+            1700ms arrive: e3 retry_budget (0 ms)
         "#]],
     );
 }
@@ -300,6 +300,37 @@ fn codel() {
             110ms done: d goes
             140ms arrive: g waits
             150ms done: e queue_timeout, f queue_timeout, g goes
+        "#]],
+    );
+}
+
+/// When everything fails, nobody is let in any more, and whoever waits is told so; a second later a few may see how it is.
+#[test]
+fn a_breaker() {
+    let breaker = BreakerPolicy {
+        min_requests: std::num::NonZeroU32::new(2).unwrap(),
+        probes: std::num::NonZeroU32::MIN,
+        ..BreakerPolicy::careful(Duration::from_secs(2))
+    };
+    check(
+        AdmissionPolicy { breaker: Some(breaker), ..policy(2, 9, 10_000) },
+        "
+        0ms arrive a b c d
+        10ms fail a
+        20ms fail b
+        30ms arrive e
+        1100ms arrive f g
+        1120ms done f
+        1130ms arrive h
+        ",
+        expect![[r#"
+            0ms arrive: a goes, b goes, c waits, d waits
+            10ms fail: c goes
+            20ms fail: d breaker_open
+            30ms arrive: e breaker_open (1417 ms)
+            1100ms arrive: f goes, g breaker_open (2045 ms)
+            1120ms done: nothing
+            1130ms arrive: h goes
         "#]],
     );
 }

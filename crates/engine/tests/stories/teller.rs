@@ -58,10 +58,11 @@ impl Teller {
     fn act(&mut self, now: Timestamp, verb: &str, name: &str, heard: &mut Vec<String>) {
         match verb {
             "arrive" => self.arrive(now, name, heard),
-            "done" | "overload" | "ignore" => {
+            "done" | "overload" | "fail" | "ignore" => {
                 let outcome = match verb {
                     "done" => Outcome::Success,
                     "overload" => Outcome::Overload,
+                    "fail" => Outcome::Failure,
                     _ => Outcome::Ignore,
                 };
                 self.admission.complete(now, self.permits.remove(name).unwrap(), outcome);
