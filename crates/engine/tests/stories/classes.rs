@@ -231,7 +231,8 @@ fn coming_back_as_told_is_no_retry() {
         200ms done b
         201ms arrive e2#e
         210ms arrive x
-        1700ms arrive e3?#e
+        1000ms arrive e3?#e
+        2200ms arrive e4?#e
         ",
         expect![[r#"
             0ms arrive: a goes
@@ -241,7 +242,8 @@ fn coming_back_as_told_is_no_retry() {
             200ms done: c goes
             201ms arrive: e2 waits
             210ms arrive: x waits, e2 pushed_out
-            1700ms arrive: e3 retry_budget (0 ms)
+            1000ms arrive: e3 retry_budget (0 ms)
+            2200ms arrive: e4 queue_full (2300 ms)
         "#]],
     );
 }
