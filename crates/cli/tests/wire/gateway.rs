@@ -287,6 +287,11 @@ impl Stats {
         self.0[name].as_u64().unwrap_or_else(|| panic!("no {name} in {:#}", self.0))
     }
 
+    /// A member of what is said of the endpoint of this number.
+    pub(crate) fn endpoint(&self, number: usize, name: &str) -> &Value {
+        &self.0["endpoints"][number][name]
+    }
+
     /// How many were refused for this reason.
     pub(crate) fn rejected(&self, reason: &str) -> u64 {
         self.0["rejected"][reason].as_u64().unwrap_or(0)

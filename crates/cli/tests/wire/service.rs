@@ -21,7 +21,11 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at("127.0.0.1:0".parse().unwrap()).await
+    }
+
+    pub(crate) async fn at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         Self { listener, address }
     }
@@ -37,6 +41,11 @@ pub(crate) async fn nobody() -> SocketAddr {
     Script::start().await.address
 }
 
+/// An address at which nobody listens, and where a service may be started later: no other test uses this host.
+pub(crate) async fn nobody_yet() -> SocketAddr {
+    Script::at("127.77.0.1:0".parse().unwrap()).await.address
+}
+
 /// A service that answers by itself.
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
@@ -45,7 +54,7 @@ pub(crate) struct Service {
 }
 
 struct State {
-    answer: String,
+    answer: Mutex<String>,
     seen: Mutex<Vec<Message>>,
     /// A permit for each answer that may go out.
     answers: Semaphore,
@@ -56,17 +65,31 @@ const DONE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ndone\n";
 impl Service {
     /// Answers at once.
     pub(crate) async fn prompt() -> Self {
-        Self::answering(DONE, Semaphore::MAX_PERMITS).await
+        Self::answering(Script::start().await, Semaphore::MAX_PERMITS)
+    }
+
+    /// The same, at this address.
+    pub(crate) async fn prompt_at(address: SocketAddr) -> Self {
+        Self::answering(Script::at(address).await, Semaphore::MAX_PERMITS)
     }
 
     /// Answers as often as it is let.
     pub(crate) async fn held() -> Self {
-        Self::answering(DONE, 0).await
+        Self::answering(Script::start().await, 0)
     }
 
-    async fn answering(answer: &str, answers: usize) -> Self {
-        let Script { listener, address } = Script::start().await;
-        let state = State { answer: answer.into(), seen: Mutex::default(), answers: Semaphore::new(answers) };
+    /// The same, at this address.
+    pub(crate) async fn held_at(address: SocketAddr) -> Self {
+        Self::answering(Script::at(address).await, 0)
+    }
+
+    fn answering(script: Script, answers: usize) -> Self {
+        let Script { listener, address } = script;
+        let state = State {
+            answer: Mutex::new(DONE.into()),
+            seen: Mutex::default(),
+            answers: Semaphore::new(answers),
+        };
         let state = Arc::new(state);
         let for_task = state.clone();
         let task = tokio::spawn(async move {
@@ -80,6 +103,11 @@ impl Service {
     /// Lets so many answers go out.
     pub(crate) fn release(&self, answers: usize) {
         self.state.answers.add_permits(answers);
+    }
+
+    /// Answers with this status from now on.
+    pub(crate) fn turn_to(&self, status: u16) {
+        *self.state.answer.lock().unwrap() = DONE.replace("200 OK", &format!("{status} Whatever"));
     }
 
     /// Every request so far.
@@ -112,7 +140,8 @@ impl State {
             self.seen.lock().unwrap().push(request);
             let Ok(permit) = self.answers.acquire().await else { return };
             permit.forget();
-            if wire.try_send(&self.answer).await.is_err() {
+            let answer = self.answer.lock().unwrap().clone();
+            if wire.try_send(answer).await.is_err() {
                 return;
             }
         }
