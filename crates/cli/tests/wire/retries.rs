@@ -89,6 +89,7 @@ async fn there_is_no_third_try() {
     upstream.message().await;
     drop(upstream);
     assert_eq!(client.message().await.reason(), "upstream_reset");
+    assert_eq!((decided(&gateway, "retried").await, decided(&gateway, "second").await), (1.0, 1.0));
 
     // Two of three endpoints are not there: whoever meets both is told so.
     let service = Service::prompt().await;

@@ -153,3 +153,119 @@ impl Upstream {
 const fn bit(at: usize) -> u64 {
     1 << (at % 64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_policy::Policy;
+    use tidegate_tower::Clock;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+    fn upstream(endpoints: usize, rest: &str) -> Upstream {
+        let endpoints: Vec<String> = (1..=endpoints).map(|n| format!("http://127.0.0.1:{n}")).collect();
+        let text = format!(
+            "[[upstream]]\nname = \"a\"\nendpoints = {endpoints:?}\n[upstream.breaker]\nmin_requests = 10\n{rest}"
+        );
+        let policy = Policy::parse(&text, "policy.toml").unwrap().policy;
+        Upstream::new(policy.upstreams[0].clone(), Vec::new(), None, Clock::start())
+    }
+
+    /// Ten requests at the endpoint of this number.
+    fn ten(upstream: &Upstream, at: usize, verdict: Verdict) {
+        for _ in 0..10 {
+            if let Ok(mut visit) = upstream.endpoints[at].try_enter(NOW) {
+                upstream.report(NOW, &mut visit, verdict);
+            }
+        }
+    }
+
+    /// Who gets the next requests, each of which is held until all are sent; in the order of the endpoints.
+    fn spread(upstream: &Upstream, requests: usize) -> Vec<usize> {
+        let visits: Vec<Visit> = (0..requests).filter_map(|_| upstream.choose(NOW, None)).collect();
+        let at =
+            |one: &Arc<Endpoint>| visits.iter().filter(|visit| Arc::ptr_eq(visit.endpoint(), one)).count();
+        upstream.endpoints.iter().map(at).collect()
+    }
+
+    #[test]
+    fn no_more_are_ejected_than_may_be() {
+        let upstream = upstream(4, "failure_ratio = 1.0\nmax_ejected = 0.5");
+        for well in 0..4 {
+            ten(&upstream, well, Verdict::Success);
+            ten(&upstream, well, Verdict::Success);
+        }
+        for bad in 0..3 {
+            ten(&upstream, bad, Verdict::Overload);
+            ten(&upstream, bad, Verdict::Overload);
+            ten(&upstream, bad, Verdict::Overload);
+        }
+        assert_eq!(spread(&upstream, 8), [0, 0, 4, 4]);
+        assert!(upstream.refusal(NOW).is_none());
+    }
+
+    /// A single endpoint has nobody to be worse than, and two that do equally badly are not ejected.
+    #[test]
+    fn worse_is_worse_than_the_others() {
+        for alike in [1, 2] {
+            let upstream = upstream(alike, "failure_ratio = 1.0");
+            for _ in 0..5 {
+                (0..alike).for_each(|at| ten(&upstream, at, Verdict::Overload));
+            }
+            assert!(upstream.endpoints.iter().all(|one| one.is_closed()));
+        }
+    }
+
+    /// With the others down, one that was ejected still answers in part; one that is down does not.
+    #[test]
+    fn an_ejected_endpoint_is_the_last_resort() {
+        let upstream = upstream(2, "");
+        ten(&upstream, 1, Verdict::Success);
+        ten(&upstream, 0, Verdict::Overload);
+        assert_eq!(spread(&upstream, 4), [0, 4]);
+        ten(&upstream, 1, Verdict::NoConnection);
+        assert_eq!(spread(&upstream, 4), [4, 0]);
+        assert!(upstream.refusal(NOW).is_none());
+
+        let upstream = self::upstream(2, "");
+        (0..2).for_each(|at| ten(&upstream, at, Verdict::NoConnection));
+        assert_eq!(spread(&upstream, 4), [0, 0]);
+        let refusal = upstream.refusal(NOW).unwrap();
+        assert_eq!((refusal.reason, refusal.retry_after.as_millis() >= 1_000), (Reason::BreakerOpen, true));
+    }
+
+    /// An endpoint that wants a probe gets it first, but not from a request that has failed once already.
+    #[test]
+    fn probes_go_first_and_second_tries_do_not_probe() {
+        let upstream = upstream(2, "probes = 2");
+        ten(&upstream, 0, Verdict::NoConnection);
+        let later = NOW.after(std::time::Duration::from_secs(2));
+        let second = upstream.choose(later, Some(&upstream.endpoints[1]));
+        assert!(Arc::ptr_eq(second.unwrap().endpoint(), &upstream.endpoints[0]), "better than none");
+        let visits: Vec<Visit> = (0..4).filter_map(|_| upstream.choose(later, None)).collect();
+        let probes =
+            visits.iter().filter(|visit| Arc::ptr_eq(visit.endpoint(), &upstream.endpoints[0])).count();
+        assert_eq!((visits.len(), probes), (4, 2));
+        drop(visits);
+
+        let three = self::upstream(3, "");
+        ten(&three, 0, Verdict::NoConnection);
+        let second = three.choose(later, Some(&three.endpoints[1])).unwrap();
+        assert!(Arc::ptr_eq(second.endpoint(), &three.endpoints[2]));
+    }
+
+    /// Half may be unhealthy; when it is more, the check is not believed. Whoever is unhealthy is still better than nobody.
+    #[test]
+    fn a_check_that_thinks_ill_of_most_is_not_believed() {
+        let upstream = upstream(4, "[upstream.health_check]\npath = \"/\"");
+        upstream.endpoints[0].found(NOW, false);
+        upstream.endpoints[1].found(NOW, false);
+        assert_eq!(spread(&upstream, 4), [0, 0, 2, 2]);
+        (2..4).for_each(|at| ten(&upstream, at, Verdict::NoConnection));
+        assert_eq!(spread(&upstream, 4), [2, 2, 0, 0]);
+
+        let upstream = self::upstream(4, "[upstream.health_check]\npath = \"/\"");
+        (0..3).for_each(|at| upstream.endpoints[at].found(NOW, false));
+        assert_eq!(spread(&upstream, 4), [1, 1, 1, 1]);
+    }
+}

@@ -169,30 +169,21 @@ async fn attempt(
     let upload = request.body().upload();
     let answering = connection.send(request);
     flight.sent(connection, visit, upload, answering);
-    match head(worker, flight).await {
-        Ok(response) => Ok(response),
-        Err(Lost::For(refusal)) => Err(Failed::For(refusal)),
-        Err(Lost::Connection(mut flight, back)) => {
-            let died_unheard = reused && !flight.has_heard();
-            let request = back.or_else(|| spare.filter(|_| died_unheard));
-            let why = if reused { Why::Stale } else { Why::Broken };
-            match (request, flight.lost()) {
-                (Some(request), Some(visit)) => {
-                    Err(Failed::Undone(Box::new(Undone { flight: *flight, request: *request, visit, why })))
-                }
-                (_, visit) => {
-                    if which == Try::First {
-                        upstream.retries.count(Decision::NotSafe);
-                    }
-                    if let Some(mut visit) = visit {
-                        upstream.report(client.now(), &mut visit, Verdict::Failure);
-                    }
-                    flight.broken(Outcome::Failure);
-                    Err(Failed::For(Reason::UpstreamReset.into()))
-                }
-            }
-        }
-    }
+    let (mut flight, back) = match head(worker, flight).await {
+        Ok(response) => return Ok(response),
+        Err(Lost::For(refusal)) => return Err(Failed::For(refusal)),
+        Err(Lost::Connection(flight, back)) => (flight, back),
+    };
+    let died_unheard = reused && !flight.has_heard();
+    let Some(request) = back.or_else(|| spare.filter(|_| died_unheard)) else {
+        let decision = if which == Try::First { Decision::NotSafe } else { Decision::Second };
+        upstream.retries.count(decision);
+        flight.broken(Outcome::Failure);
+        return Err(Failed::For(Reason::UpstreamReset.into()));
+    };
+    let Some(visit) = flight.lost() else { return Err(Failed::For(Reason::UpstreamReset.into())) };
+    let why = if reused { Why::Stale } else { Why::Broken };
+    Err(Failed::Undone(Box::new(Undone { flight: *flight, request: *request, visit, why })))
 }
 
 /// The same request once more, if doing it twice is as good as once and there is no body, which could be read only once.

@@ -103,6 +103,18 @@ fn what_is_handed_to_the_engine() {
                         per_second: 0,
                     },
                 ),
+                breaker: Some(
+                    BreakerPolicy {
+                        connect_failures: 5,
+                        failure_ratio: 0.8,
+                        min_requests: 20,
+                        window: 10s,
+                        open: 1s,
+                        open_max: 30s,
+                        probes: 3,
+                        probe_timeout: 2s,
+                    },
+                ),
             }
         "#]],
     );
