@@ -275,6 +275,23 @@ fn overload_counts_for_the_probes_of_an_outlier() {
     );
 }
 
+/// Another policy shortens what was to last longer under the one before.
+#[test]
+fn another_policy_counts_at_once() {
+    let at = Timestamp::from_millis;
+    let long = Duration::from_secs(3_600);
+    let mut breaker =
+        Breaker::new(BreakerPolicy { open: long, open_max: long, probe_timeout: long, ..policy() });
+    breaker.trip(at(0));
+    breaker.reconfigure(at(10), BreakerPolicy { probe_timeout: long, ..policy() });
+    assert!(breaker.check(at(409)).is_err());
+    let probes = [breaker.try_pass(at(410)), breaker.try_pass(at(410))];
+    assert!(probes.iter().all(Result::is_ok) && breaker.check(at(1_000)).is_err());
+    breaker.reconfigure(at(1_000), policy());
+    assert!(breaker.check(at(1_049)).is_err());
+    assert!(breaker.check(at(1_050)).is_ok());
+}
+
 #[test]
 fn it_may_be_hastened() {
     check(
@@ -342,11 +359,20 @@ fn operations() -> impl Strategy<Value = Vec<(i16, Operation)>> {
     prop::collection::vec((-20..200i16, operation), 0..200)
 }
 
+/// A pass, in which opening of the breaker it was given, and when its place is given to another if it is a probe's.
+struct Held {
+    pass: Pass,
+    opening: u64,
+    until: Timestamp,
+}
+
 /// A breaker, what was let through and has not ended, and the rules that it is under.
 struct Driver {
     breaker: Breaker,
     policy: BreakerPolicy,
-    passes: Vec<Pass>,
+    passes: Vec<Held>,
+    /// The most probes that any of its policies allowed at once.
+    most_probes: usize,
     now: Timestamp,
     trace: String,
 }
@@ -354,7 +380,7 @@ struct Driver {
 impl Driver {
     fn new() -> Self {
         let (breaker, now) = (Breaker::new(policy()), Timestamp::ZERO);
-        Self { breaker, policy: policy(), passes: Vec::new(), now, trace: String::new() }
+        Self { breaker, policy: policy(), passes: Vec::new(), most_probes: 2, now, trace: String::new() }
     }
 
     fn apply(&mut self, step: i16, operation: Operation) {
@@ -368,14 +394,20 @@ impl Driver {
                 let checked = self.breaker.check(now);
                 let pass = self.breaker.try_pass(now);
                 assert_eq!(checked.is_ok(), pass.is_ok(), "a check is true for whoever comes next");
-                self.passes.extend(pass);
+                let until = self.now.after(self.policy.probe_timeout.max(Duration::from_millis(1)));
+                let opening = self.breaker.openings();
+                self.passes.extend(pass.map(|pass| Held { pass, opening, until }));
+                let is_probe =
+                    |held: &&Held| held.pass.is_probe() && held.opening == opening && held.until > self.now;
+                let probes = self.passes.iter().filter(is_probe).count();
+                assert!(probes <= self.most_probes, "{probes} probes at once");
             }
             Operation::Complete(at, verdict) if !self.passes.is_empty() => {
-                let pass = self.passes.swap_remove(at.index(self.passes.len()));
-                self.breaker.complete(now, pass, verdict);
+                let held = self.passes.swap_remove(at.index(self.passes.len()));
+                self.breaker.complete(now, held.pass, verdict);
             }
             Operation::Lose(at) if !self.passes.is_empty() => {
-                drop(self.passes.swap_remove(at.index(self.passes.len())));
+                self.passes.swap_remove(at.index(self.passes.len()));
             }
             Operation::Trip => self.breaker.trip(now),
             Operation::Hasten => self.breaker.hasten(now),
@@ -388,6 +420,9 @@ impl Driver {
                     failure_ratio: ratio,
                     ..policy()
                 };
+                self.most_probes = self.most_probes.max(probes.min(PROBES_MAX as u8).into());
+                let until = self.now.after(self.policy.probe_timeout.max(Duration::from_millis(1)));
+                self.passes.iter_mut().for_each(|held| held.until = held.until.min(until));
                 self.breaker.reconfigure(now, self.policy);
             }
             Operation::Complete(..) | Operation::Lose(_) => {}
@@ -399,7 +434,7 @@ impl Driver {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// H9. However it got there, and whatever happens to those under way: after the longest time that it may be open, and
+    /// H9 (resilience4j#1432). However it got there, with never more probes at once than places, and whatever happens to those under way: after the longest time that it may be open, and
     /// the longest that a probe may keep its place, somebody may pass; and when that turns out well, everybody.
     #[test]
     fn it_is_never_stuck(script in operations()) {
@@ -416,20 +451,6 @@ proptest! {
             breaker.complete(soon, pass.unwrap(), Verdict::Success);
         }
         prop_assert_eq!(breaker.state(soon), BreakerState::Closed);
-    }
-
-    /// H9 (resilience4j#1432). At no moment are there more probes than places.
-    #[test]
-    fn no_more_probes_than_places(script in operations()) {
-        let mut driver = Driver::new();
-        for (step, operation) in script {
-            driver.apply(step, operation);
-            let mut breaker = Breaker::new(driver.policy);
-            breaker.trip(driver.now);
-            let then = driver.now.after(driver.policy.open_max);
-            let probes = (0..100).map_while(|_| breaker.try_pass(then).ok()).count();
-            prop_assert_eq!(probes as u32, driver.policy.probes.get().min(PROBES_MAX));
-        }
     }
 
     /// A refusal never promises what is not so: whoever comes back when told, and finds nobody before, may pass.
