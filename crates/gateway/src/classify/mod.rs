@@ -145,9 +145,9 @@ impl Classes {
         attempt::said(&self.attempts, headers)
     }
 
-    /// Tells the upstream the class, in the header that claims one. What was not believed here must not be believed
-    /// further on, where it comes from us, a proxy: so an urgency that counted for nothing is taken back, and a tenant that
-    /// was not believed is left out. All else passes unchanged, attempts too.
+    /// Tells the upstream the class, in the header that claims one, and leaves out a tenant that was not believed: what was
+    /// not believed here must not be believed further on, where it comes from us, a proxy. All else passes unchanged,
+    /// attempts too.
     ///
     /// To be called when the fields are gone that `Connection` lists, so that a client cannot list ours (CVE-2024-45410).
     pub(crate) fn pass_on(&self, route: usize, class: &Class, trusted: bool, headers: &mut HeaderMap) {
@@ -157,13 +157,7 @@ impl Classes {
         {
             headers.insert(name.clone(), value.clone());
         }
-        if trusted {
-            return;
-        }
-        if self.urgency {
-            wish::take_back_urgency(headers);
-        }
-        if let (Some(TenantField::Header(name)), false) = (&rule.tenant, self.untrusted_tenants) {
+        if let (Some(TenantField::Header(name)), false) = (&rule.tenant, self.untrusted_tenants || trusted) {
             headers.remove(name);
         }
     }
@@ -173,11 +167,12 @@ impl Classes {
         if self.urgency
             && let Some(urgency) = wish::urgency(headers)
         {
-            let least = self.names.len().saturating_sub(1) as u8;
-            // 3 is what RFC 9218 section 4.1 takes for said where nothing is.
-            let stepped = (priority.0 + urgency).saturating_sub(wish::URGENCY_DEFAULT).min(least);
-            if stepped > priority.0 || (stepped < priority.0 && trusted) {
-                (priority, grounds) = (Priority(stepped), Grounds::Urgency(urgency));
+            let least = u8::try_from(self.names.len().saturating_sub(1)).unwrap_or(u8::MAX);
+            // Its client says so, however trusted the proxy that hands it on, and so it can only lower.
+            let steps = urgency.saturating_sub(wish::URGENCY_DEFAULT);
+            let lowered = Priority(priority.0.saturating_add(steps).min(least));
+            if lowered > priority {
+                (priority, grounds) = (lowered, Grounds::Urgency(urgency));
             }
         }
         if let Some(prefetch) = self.prefetch.filter(|prefetch| *prefetch > priority)

@@ -2,6 +2,7 @@
 
 use super::*;
 use http::Request;
+use proptest::prelude::*;
 
 const POLICY: &str = r#"
 [server]
@@ -80,11 +81,12 @@ fn connection_strips_nothing_that_counts() {
     assert_eq!(class.tenant.unwrap().weight.get(), 3);
 }
 
+/// A proxy is trusted to say who its client is, and not for what its client says: browsers send `u=0` of their own.
 #[test]
-fn urgency_only_lowers_unless_it_is_trusted() {
+fn urgency_only_lowers() {
     use Grounds::*;
-    ranks(PLAIN, &["priority: u=0"], (1, Route), (0, Urgency(0)));
-    ranks(PLAIN, &["priority: u=2, i"], (1, Route), (0, Urgency(2)));
+    ranks(PLAIN, &["priority: u=0"], (1, Route), (1, Route));
+    ranks(PLAIN, &["priority: u=2, i"], (1, Route), (1, Route));
     ranks(PLAIN, &["priority: i, u=5"], (2, Urgency(5)), (2, Urgency(5)));
     ranks(CRITICAL, &["priority: u=4"], (1, Urgency(4)), (1, Urgency(4)));
     ranks(CRITICAL, &["priority: u=7;x=1"], (2, Urgency(7)), (2, Urgency(7)));
@@ -230,7 +232,7 @@ fn what_the_upstream_is_told() {
     ];
     assert_eq!(
         passed_on(CLAIMED, &claims, false),
-        "priority: u=3, i | x-class: default | x-envoy-attempt-count: 3"
+        "priority: i, u=0 | x-class: default | x-envoy-attempt-count: 3"
     );
     assert_eq!(
         passed_on(CLAIMED, &claims, true),
@@ -244,3 +246,48 @@ fn what_the_upstream_is_told() {
     assert_eq!(passed_on(CLAIMED, &["priority: u=6"], false), "priority: u=6 | x-class: background");
     assert_eq!(passed_on(CLAIMED, &[], false), "x-class: default");
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever stands in the fields, nobody gets more than the ceiling by it, and what is the same stays the same.
+    #[test]
+    fn no_field_raises_anybody(
+        values in prop::collection::vec("(u=[0-9]|critical|default|background|prefetch|attempt=|[0-9]{0,20}|[;, ]|\\PC){0,6}", FIELDS.len()),
+        trusted: bool,
+    ) {
+        let mut head = head("GET", "/a?b", &[]);
+        for (name, value) in FIELDS.iter().zip(&values) {
+            if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+                head.headers.append(*name, value);
+            }
+        }
+        let classes = classes(POLICY);
+        for (route, most) in [(CLAIMED, u8::from(!trusted)), (CRITICAL, 0), (PLAIN, 1)] {
+            let class = classes.of(route, &head, from(1, trusted));
+            prop_assert!((most..3).contains(&class.priority.0), "{:?}", head.headers);
+            let again = classes.of(route, &head, from(1, trusted));
+            prop_assert_eq!(
+                (class.priority, class.tenant, class.attempt, class.fingerprint),
+                (again.priority, again.tenant, again.attempt, again.fingerprint)
+            );
+            // What a gateway behind this one is told, of which this one is a trusted proxy, makes nothing more important.
+            let mut told = head.headers.clone();
+            classes.pass_on(route, &class, trusted, &mut told);
+            let (mut behind, ()) = Request::get("/").body(()).unwrap().into_parts();
+            behind.headers = told;
+            prop_assert!(route != CLAIMED || classes.of(route, &behind, from(2, true)).priority >= class.priority);
+        }
+    }
+}
+
+const FIELDS: [&str; 8] = [
+    "x-class",
+    "x-tenant",
+    "priority",
+    "sec-purpose",
+    "x-envoy-attempt-count",
+    "amz-sdk-request",
+    "idempotency-key",
+    "cookie",
+];

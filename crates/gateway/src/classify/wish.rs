@@ -1,7 +1,7 @@
 //! What clients wish of their own: RFC 9218's `Priority`, and the mark of a prefetch.
 
+use http::HeaderMap;
 use http::header::HeaderName;
-use http::{HeaderMap, HeaderValue};
 
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
 const SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
@@ -13,28 +13,16 @@ pub(super) const URGENCY_DEFAULT: u8 = 3;
 /// The urgency that a request states, from 0 to 7. A member that cannot be read is not there (section 4), and of several
 /// the last counts (RFC 8941 section 4.2.2).
 pub(super) fn urgency(headers: &HeaderMap) -> Option<u8> {
-    members(headers)
-        .filter_map(|member| match member.split(|&byte| byte == b';').next().unwrap_or(member).trim_ascii() {
+    let lines = headers.get_all(PRIORITY).into_iter();
+    let members = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b','));
+    let urgencies = members.filter_map(|member| {
+        let parameters = member.iter().position(|&byte| byte == b';').unwrap_or(member.len());
+        match member[..parameters].trim_ascii() {
             [b'u', b'=', digit @ b'0'..=b'7'] => Some(digit - b'0'),
             _ => None,
-        })
-        .last()
-}
-
-/// Makes an urgency above the default into the default, and leaves the rest as it is.
-pub(super) fn take_back_urgency(headers: &mut HeaderMap) {
-    if urgency(headers).is_none_or(|urgency| urgency >= URGENCY_DEFAULT) {
-        return;
-    }
-    // `i`, for incremental, is the only other member that there is.
-    let incremental = members(headers).any(|member| member == b"i");
-    let value = if incremental { "u=3, i" } else { "u=3" };
-    headers.insert(PRIORITY, HeaderValue::from_static(value));
-}
-
-fn members(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
-    let lines = headers.get_all(PRIORITY).into_iter();
-    lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b',')).map(<[u8]>::trim_ascii)
+        }
+    });
+    urgencies.last()
 }
 
 /// Whether a browser asks for it in case it is needed: `Sec-Purpose: prefetch` (the Fetch standard), or `Purpose`, which

@@ -126,8 +126,8 @@ pub(crate) static SERVER: Section = Section {
             "urgency",
             Kind::Switch,
             Default("false"),
-            "Whether `Priority: u=N` of RFC 9218 counts: for each step from 3, the default, a request is one class lower, \
-             or higher if it comes from one of `trusted_proxies`.",
+            "Whether `Priority: u=N` of RFC 9218 counts: for each step of N above 3, the default, a request is one class \
+             lower. It never raises one.",
         ),
         Key::new(
             "untrusted_tenants",
