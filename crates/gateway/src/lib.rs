@@ -43,6 +43,7 @@ mod returns;
 
 mod head;
 
+mod orca;
 mod upstream;
 
 mod body;

@@ -252,7 +252,8 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
 }
 
 fn begin_answer(mut flight: Flight, response: Response<hyper::body::Incoming>) -> Response<AnswerBody> {
-    let (head, body) = response.into_parts();
+    let (mut head, body) = response.into_parts();
+    flight.hear_of_load(&mut head.headers);
     flight.answered(body, outcome(head.status), closes(&head));
     Response::from_parts(head, AnswerBody { flight })
 }

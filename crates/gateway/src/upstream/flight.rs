@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
@@ -25,6 +25,7 @@ use super::connection::{Answering, Connection};
 use super::endpoint::Visit;
 use super::upload::{RequestBody, Upload};
 use super::{ExemptPlace, Upstream};
+use crate::orca;
 use crate::worker::Worker;
 
 /// The right to an exchange: a slot of the gate, or a place outside it.
@@ -181,6 +182,15 @@ impl Flight {
         if let Some(mut inner) = self.inner.take() {
             inner.report(outcome.into());
             inner.slot.complete(outcome);
+        }
+    }
+
+    /// The head of the answer may say how busy the upstream is.
+    pub(super) fn hear_of_load(&self, headers: &mut HeaderMap) {
+        let Some(inner) = &self.inner else { return };
+        let Some(most) = inner.upstream.policy.orca_utilization else { return };
+        if let (Some(in_use), Slot::Admitted(admitted)) = (orca::take(headers), &inner.slot) {
+            admitted.report_load(in_use / most);
         }
     }
 
