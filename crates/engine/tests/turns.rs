@@ -119,6 +119,22 @@ fn more_than_there_are_turns_for() {
     assert!(peak(&arrivals) <= 10 + 400 / 30 + 3, "{}", peak(&arrivals));
 }
 
+/// What is said to be left is exactly how many get in.
+#[test]
+fn what_is_left_is_there() {
+    for (rate, burst, used) in [(10, 20, 0), (10, 20, 7), (1_000_000_000, 3, 2), (7, 1, 1), (3, 1_000, 999)] {
+        let mut limiter = limiter(rate, burst);
+        for wait in [0, 1_000_000, 150_000_000, u64::MAX / 2] {
+            let now = Timestamp::from_nanos(wait);
+            let _ = (0..used).find(|_| limiter.check(now, KEY, ONE).is_err());
+            let left = limiter.left(now, KEY);
+            let admitted = (0..=burst).take_while(|_| limiter.check(now, KEY, ONE).is_ok()).count();
+            assert_eq!(left as usize, admitted, "{rate}/s, {burst}, {used} used");
+            assert_eq!(limiter.left(now, KEY), 0);
+        }
+    }
+}
+
 /// Nobody is kept away by what was told long ago, nor by another quota.
 #[test]
 fn what_was_told_is_forgotten() {

@@ -51,6 +51,7 @@ mod upgrade;
 
 mod answer;
 mod reply;
+mod signals;
 
 mod live;
 

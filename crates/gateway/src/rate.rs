@@ -7,12 +7,14 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::HeaderName;
-use tidegate_engine::{RateLimiter, Rejection, RouteId, Timestamp};
+use tidegate_engine::{Quota, RateLimiter, Rejection, RouteId, Timestamp};
 use tidegate_policy::{PathPattern, RateKey, RateLimit};
 
 use crate::client_addr::limit_key;
+use crate::{reply, signals};
 
 /// One `[[rate_limit]]` of the policy, and the buckets behind it.
 pub(crate) struct Rule {
@@ -20,6 +22,10 @@ pub(crate) struct Rule {
     key: Key,
     paths: Vec<PathPattern>,
     max_keys: NonZeroU32,
+    quota: Quota,
+    /// What answers say of it, ready to be sent.
+    pub(crate) advert: String,
+    pub(crate) problem: Bytes,
     /// Shared with the rule of this name in the next policy: a reload fills no bucket.
     buckets: Arc<Buckets>,
 }
@@ -77,8 +83,15 @@ impl Rule {
             key,
             paths: policy.paths.clone(),
             max_keys: policy.max_keys,
+            quota: policy.quota,
+            advert: signals::advert(&policy.name, policy.quota),
+            problem: reply::over_the_rate(&policy.name),
             buckets,
         }
+    }
+
+    pub(crate) const fn quota(&self) -> Quota {
+        self.quota
     }
 
     /// How many keys have used some of their quota lately.
@@ -120,8 +133,17 @@ pub(crate) fn applies(paths: &[PathPattern], path: &str) -> bool {
     paths.is_empty() || paths.iter().any(|pattern| pattern.matches(path))
 }
 
+/// How a rule stands that a request was counted against.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    /// Its index in the policy.
+    pub(crate) rule: usize,
+    /// How many more it would let through at once.
+    pub(crate) left: u32,
+}
+
 /// Counts a request against every rule that applies, or refuses it and counts it against none. Nobody is told to stay
-/// away for longer than `longest`.
+/// away for longer than `longest`. With `standings` it says how the rules stand then.
 ///
 /// With several rules all their locks are held at once, always taken in the order of the buckets' addresses: the order
 /// of the policy would change with a reload that changes it, while buckets are shared by the policies before and after.
@@ -130,18 +152,23 @@ pub(crate) fn check(
     now: Timestamp,
     asking: &Asking<'_>,
     longest: Duration,
-) -> Result<(), Over> {
+    standings: bool,
+) -> Result<Vec<Standing>, Over> {
     let path = crate::path::without_parameters(asking.path);
     let mut applying = rules.iter().enumerate().filter(|(_, rule)| rule.applies(&path));
-    let Some(first) = applying.next() else { return Ok(()) };
+    let Some(first) = applying.next() else { return Ok(Vec::new()) };
     let Some(second) = applying.next() else {
         let (index, rule) = first;
         let key = rule.key(asking);
         let mut limiter = rule.buckets.lock();
-        return limiter.check(now, key, NonZeroU32::MIN).map_err(|refusal| {
-            let rejection = limiter.rejection(now, key, NonZeroU32::MIN, refusal, longest);
-            Over { rule: index, rejection }
-        });
+        return match limiter.check(now, key, NonZeroU32::MIN) {
+            Ok(()) if standings => Ok(vec![Standing { rule: index, left: limiter.left(now, key) }]),
+            Ok(()) => Ok(Vec::new()),
+            Err(refusal) => {
+                let rejection = limiter.rejection(now, key, NonZeroU32::MIN, refusal, longest);
+                Err(Over { rule: index, rejection })
+            }
+        };
     };
     let mut all: Vec<(usize, &Rule)> = [first, second].into_iter().chain(applying).collect();
     all.sort_by_key(|(_, rule)| Arc::as_ptr(&rule.buckets));
@@ -155,7 +182,7 @@ pub(crate) fn check(
         match limiter.peek(now, key, NonZeroU32::MIN) {
             Ok(reservation) => {
                 reservations.push(reservation);
-                limiters.push(limiter);
+                limiters.push((limiter, index, key));
             }
             Err(refusal) => {
                 let rejection = limiter.rejection(now, key, NonZeroU32::MIN, refusal, longest);
@@ -169,10 +196,20 @@ pub(crate) fn check(
     if let Some(over) = over {
         return Err(over);
     }
-    for (limiter, reservation) in limiters.iter_mut().zip(reservations) {
+    for ((limiter, ..), reservation) in limiters.iter_mut().zip(reservations) {
         limiter.commit(reservation);
     }
-    Ok(())
+    if !standings {
+        return Ok(Vec::new());
+    }
+    let standing = |(limiter, rule, key): &mut (MutexGuard<'_, RateLimiter>, usize, u64)| Standing {
+        rule: *rule,
+        left: limiter.left(now, *key),
+    };
+    let mut all: Vec<Standing> = limiters.iter_mut().map(standing).collect();
+    // In the order of the policy, whatever that of the locks was.
+    all.sort_by_key(|standing| standing.rule);
+    Ok(all)
 }
 
 /// A rule that a request is over.
@@ -186,7 +223,6 @@ pub(crate) struct Over {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_engine::Quota;
 
     fn rule(key: RateKey, burst: u32, before: Option<&Rule>) -> Rule {
         let burst = NonZeroU32::new(burst).unwrap();
@@ -212,7 +248,7 @@ mod tests {
             route: RouteId(0),
             tenant: None,
         };
-        (0..times).filter(|_| check(rules, Timestamp::ZERO, &asking, Duration::MAX).is_ok()).count()
+        (0..times).filter(|_| check(rules, Timestamp::ZERO, &asking, Duration::MAX, false).is_ok()).count()
     }
 
     /// envoy#25139: what one rule refuses uses up nothing of another.
@@ -236,8 +272,8 @@ mod tests {
             let client = "1.1.1.1".parse().unwrap();
             let asking =
                 Asking { client, headers: &headers, path: "/api/x", route: RouteId(0), tenant: None };
-            assert!(check(&rules, Timestamp::ZERO, &asking, Duration::MAX).is_ok());
-            let over = check(&rules, Timestamp::ZERO, &asking, Duration::MAX).unwrap_err();
+            assert!(check(&rules, Timestamp::ZERO, &asking, Duration::MAX, false).is_ok());
+            let over = check(&rules, Timestamp::ZERO, &asking, Duration::MAX, false).unwrap_err();
             assert_eq!((over.rule, over.rejection.retry_after), (1, Duration::from_secs(3600)));
         }
     }

@@ -16,7 +16,9 @@ use crate::connection::Client;
 use crate::live::Live;
 use crate::log::Line;
 use crate::metrics::Ending;
+use crate::rate::{Rule, Standing};
 use crate::stream::Stream;
+use crate::upstream::Upstream;
 
 pub(crate) struct Record {
     client: Arc<Client>,
@@ -36,6 +38,8 @@ pub(crate) struct Record {
     queued: Option<Duration>,
     /// The rate limit that it was over, by its index in the policy.
     over: Option<usize>,
+    /// How the rate limits stand that it was counted against, if answers say that.
+    pub(crate) standings: Vec<Standing>,
     dispatched: Option<Timestamp>,
     /// From the dispatch to the head of the answer.
     upstream: Option<Duration>,
@@ -67,6 +71,7 @@ impl Record {
             queueing: false,
             queued: None,
             over: None,
+            standings: Vec::new(),
             dispatched: None,
             upstream: None,
             status: StatusCode::OK,
@@ -182,15 +187,28 @@ impl Record {
     }
 
     fn count_refusal(&self, reason: Reason) {
-        if let Some(route) = self.route {
-            let upstream = &self.live.upstreams[self.live.policy.routes[route].upstream];
+        if let Some(upstream) = self.upstream() {
             upstream.count_refusal(reason, self.priority);
         }
     }
 
+    /// The rate limit that it was over.
+    pub(crate) fn over(&self) -> Option<&Rule> {
+        self.over.map(|rule| &self.live.rules[rule])
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Where its route leads.
+    pub(crate) fn upstream(&self) -> Option<&Upstream> {
+        self.route.map(|route| self.live.upstreams[self.live.policy.routes[route].upstream].as_ref())
+    }
+
     fn with_upstream(&self, act: impl FnOnce(&crate::metrics::UpstreamStats)) {
-        if let Some(route) = self.route {
-            act(&self.live.upstreams[self.live.policy.routes[route].upstream].stats);
+        if let Some(upstream) = self.upstream() {
+            act(&upstream.stats);
         }
     }
 

@@ -21,12 +21,17 @@ use crate::body::Body;
 use crate::connection::Client;
 use crate::record::Record;
 use crate::route::BadRequest;
+use crate::signals;
 
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+
+/// The types of problems that draft-ietf-httpapi-ratelimit-headers-11 registers, section 5.
+const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+const REDUCED_CAPACITY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 
 /// An unread body up to this size that has come already is read and thrown away, so that the connection can be kept.
 const DRAIN_BYTES: u64 = 64 * 1024;
@@ -63,13 +68,23 @@ pub(crate) fn refuse(
 ) -> Response<Body> {
     let (mut response, close) = match refusal {
         Refusal::Rejected(rejection) => {
-            let shared = &client.worker.shared;
             let row = rendered(rejection.reason, record.bulkhead_is_quota());
-            let wait = wait(row.row, rejection, shared.live().policy.server.retry_after_max);
+            let wait = wait(row.row, rejection, record.live().policy.server.retry_after_max);
             if let Some(wait) = wait {
-                shared.returns.tell(client.now(), (record.address, head), row.row.status, wait);
+                let returns = &client.worker.shared.returns;
+                returns.tell(client.now(), (record.address, head), row.row.status, wait);
             }
-            (rejected(manner, row, wait), row.row.close)
+            let problem = record.over().map_or(&row.problem, |rule| &rule.problem);
+            let mut response = rejected(manner, row, problem, wait);
+            let headers = response.headers_mut();
+            signals::on_refusal(
+                headers,
+                record.live(),
+                (row.row.status, wait),
+                record.over(),
+                record.upstream(),
+            );
+            (response, row.row.close)
         }
         Refusal::NotFound => {
             (problem(StatusCode::NOT_FOUND, "not_found", "No route matches this request"), false)
@@ -133,10 +148,8 @@ fn rendered(reason: Reason, bulkhead_is_quota: bool) -> &'static Rendered {
 
 fn render(reason: Reason, row: Row) -> Rendered {
     let kind = match row.status {
-        StatusCode::TOO_MANY_REQUESTS => "https://iana.org/assignments/http-problem-types#quota-exceeded",
-        StatusCode::SERVICE_UNAVAILABLE => {
-            "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
-        }
+        StatusCode::TOO_MANY_REQUESTS => QUOTA_EXCEEDED,
+        StatusCode::SERVICE_UNAVAILABLE => REDUCED_CAPACITY,
         _ => "about:blank",
     };
     let proxy_status = match reason {
@@ -160,6 +173,18 @@ fn document(kind: &str, status: StatusCode, reason: &str, title: &str) -> Bytes 
     Bytes::from(format!("{problem}\n"))
 }
 
+/// The problem document for whoever is over this rate limit: as for any other, and which it was
+/// (draft-ietf-httpapi-ratelimit-headers-11, section 5.1).
+pub(crate) fn over_the_rate(name: &str) -> Bytes {
+    let Row { status, title, .. } = Row::to(Reason::RateLimited);
+    let reason = Reason::RateLimited.name();
+    let problem = json!({
+        "type": QUOTA_EXCEEDED, "title": title, "status": status.as_u16(), "reason": reason,
+        "violated-policies": [name],
+    });
+    Bytes::from(format!("{problem}\n"))
+}
+
 /// After what time to come back, if that is said at all.
 fn wait(row: Row, rejection: Rejection, longest: Duration) -> Option<Duration> {
     match row.retry {
@@ -170,7 +195,7 @@ fn wait(row: Row, rejection: Rejection, longest: Duration) -> Option<Duration> {
     }
 }
 
-fn rejected(manner: Manner, rendered: &Rendered, wait: Option<Duration>) -> Response<Body> {
+fn rejected(manner: Manner, rendered: &Rendered, problem: &Bytes, wait: Option<Duration>) -> Response<Body> {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(PROXY_STATUS, rendered.proxy_status.clone());
     if let Some(wait) = wait {
@@ -193,7 +218,7 @@ fn rejected(manner: Manner, rendered: &Rendered, wait: Option<Duration>) -> Resp
         return assemble(StatusCode::OK, headers, Body::Empty);
     }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    assemble(rendered.row.status, headers, Body::Whole(rendered.problem.clone()))
+    assemble(rendered.row.status, headers, Body::Whole(problem.clone()))
 }
 
 fn problem(status: StatusCode, reason: &str, title: &str) -> Response<Body> {
@@ -256,7 +281,7 @@ mod tests {
         let manner = Manner { grpc, expects: false, http1: true };
         let rejection = Rejection { reason, retry_after };
         let row = rendered(reason, false);
-        let response = rejected(manner, row, wait(row.row, rejection, Duration::from_secs(60)));
+        let response = rejected(manner, row, &row.problem, wait(row.row, rejection, Duration::from_secs(60)));
         let mut lines: Vec<String> = response
             .headers()
             .iter()

@@ -32,6 +32,7 @@ use crate::rate::{self, Asking};
 use crate::record::Record;
 use crate::reply::{self, Manner};
 use crate::route;
+use crate::signals;
 use crate::upgrade::Upgrade;
 use crate::upstream::{self, Flight, RequestBody, Slot};
 
@@ -117,6 +118,7 @@ async fn answer(
     if !head::for_client(response.headers_mut()) {
         return Err(Reason::UpstreamReset.into());
     }
+    signals::on_answer(response.headers_mut(), live, &record.standings, upstream);
     match upgrade {
         Some(upgrade) => Ok(upgrade.finish(client, response)),
         // It switches to a protocol that nobody has asked for.
@@ -150,7 +152,9 @@ async fn slot(
         tenant: class.tenant.map(|tenant| tenant.id),
     };
     let longest = live.policy.server.retry_after_max;
-    rate::check(&live.rules, record.began(), &asking, longest).map_err(|over| {
+    let standings = signals::wants_standing(live);
+    let standings = rate::check(&live.rules, record.began(), &asking, longest, standings);
+    record.standings = standings.map_err(|over| {
         record.over_limit(over.rule);
         over.rejection
     })?;

@@ -68,6 +68,11 @@ impl Policy {
         Self { limit: format!("limit = {limit}"), ..self }
     }
 
+    /// An adaptive limit, with these lines of `[upstream.concurrency]`.
+    pub(crate) fn adaptive(self, lines: &str) -> Self {
+        Self { limit: lines.into(), ..self }
+    }
+
     pub(crate) fn queue(self, capacity: u32, wait: &str) -> Self {
         Self { queue: format!("capacity = {capacity}\nwait = \"{wait}\""), ..self }
     }

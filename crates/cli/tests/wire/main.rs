@@ -37,6 +37,7 @@ mod operations;
 mod reload;
 mod replay;
 mod retries;
+mod signals;
 mod simulate;
 mod size;
 mod stalls;

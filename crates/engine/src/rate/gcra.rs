@@ -59,6 +59,12 @@ impl Gcra {
         }
     }
 
+    /// How many requests of cost 1 conform at `now`, one after the other, for a key with this TAT.
+    pub(super) fn left(&self, now: u64, tat: u64) -> u32 {
+        let free = self.span.saturating_sub(tat.saturating_sub(now));
+        u32::try_from(free / self.interval.max(1)).unwrap_or(u32::MAX)
+    }
+
     /// The time that so many ticks are, rounded up: a wait must never end a tick too early.
     pub(super) const fn duration(&self, ticks: u64) -> Duration {
         Duration::from_nanos(ticks.div_ceil(1 << self.shift))

@@ -106,6 +106,16 @@ impl RateLimiter {
         }
     }
 
+    /// How many requests of cost 1 this key may make at once now.
+    pub fn left(&mut self, now: Timestamp, key: u64) -> u32 {
+        let now = self.advance(now);
+        let tat = match self.table.find(now, key) {
+            Found::Here(_, tat) => tat,
+            Found::Free(_) | Found::Full => self.overflow.tat(key),
+        };
+        self.gcra.left(now, tat)
+    }
+
     /// What whoever was refused just now is to be told. [`RateRefusal::NotYet`] is the same for all who are refused at
     /// one moment; here each is told a time of its own, as far apart as the rate lets them in: the first the exact time,
     /// and nobody an earlier one. No time is longer than `longest`; those who would have to wait longer are spread over

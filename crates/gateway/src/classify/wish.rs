@@ -15,14 +15,14 @@ pub(super) const URGENCY_DEFAULT: u8 = 3;
 pub(super) fn urgency(headers: &HeaderMap) -> Option<u8> {
     let lines = headers.get_all(PRIORITY).into_iter();
     let members = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b','));
-    let urgencies = members.filter_map(|member| {
+    let mut urgencies = members.filter_map(|member| {
         let parameters = member.iter().position(|&byte| byte == b';').unwrap_or(member.len());
         match member[..parameters].trim_ascii() {
             [b'u', b'=', digit @ b'0'..=b'7'] => Some(digit - b'0'),
             _ => None,
         }
     });
-    urgencies.last()
+    urgencies.next_back()
 }
 
 /// Whether a browser asks for it in case it is needed: `Sec-Purpose: prefetch` (the Fetch standard), or `Purpose`, which

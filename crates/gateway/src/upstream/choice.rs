@@ -168,7 +168,8 @@ mod tests {
             "[[upstream]]\nname = \"a\"\nendpoints = {endpoints:?}\n[upstream.breaker]\nmin_requests = 10\n{rest}"
         );
         let policy = Policy::parse(&text, "policy.toml").unwrap().policy;
-        Upstream::new(policy.upstreams[0].clone(), Vec::new(), None, Clock::start())
+        let admission = policy.admission(0, Vec::new());
+        Upstream::new(policy.upstreams[0].clone(), admission, &policy.priorities, None, Clock::start())
     }
 
     /// Ten requests at the endpoint of this number.
