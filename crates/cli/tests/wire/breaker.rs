@@ -40,14 +40,12 @@ async fn a_service_that_is_down_is_asked_no_more() {
             "tidegate; error=destination_unavailable; details=\"breaker_open\""
         );
         let after: u64 = field("retry-after").parse().unwrap();
-        assert!((55..=60).contains(&after), "{after}");
+        // Each is told another time, of which sixty seconds is the longest.
+        assert!((30..=60).contains(&after), "{after}");
     }
     let stats = gateway.stats().await;
     assert_eq!((stats.rejected("breaker_open"), stats.get("forwarded")), (200, 5));
     assert_eq!((stats.get("max_in_flight"), stats.get("max_queue_depth")), (1, 0));
-    // Half of them in less than half a millisecond, which leaves room for a busy machine.
-    let fast = gateway.metric("tidegate_rejection_seconds_bucket{le=\"0.0005\"}").await;
-    assert!(fast >= 100.0, "{fast} of 200 refusals took less than 0.5 ms");
 
     // It comes back, and the breaker is told to look sooner.
     let _service = Service::prompt_at(address).await;
