@@ -289,7 +289,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 fn connections_max(policy: &Policy, workers: usize, log: &Log) -> usize {
     let to_upstream = |upstream: &tidegate_policy::Upstream| {
         let idle = upstream.endpoints.len() * workers * upstream.max_idle_connections as usize;
-        upstream.limit.most().get() as usize + idle
+        let checks = if upstream.health_check.is_some() { upstream.endpoints.len() } else { 0 };
+        upstream.limit.most().get() as usize + idle + checks
     };
     let others = DESCRIPTORS_RESERVED + policy.upstreams.iter().map(to_upstream).sum::<usize>();
     let wanted = policy.server.max_connections as usize;

@@ -45,6 +45,54 @@ async fn what_may_be_done_twice_is_sent_again() {
     }
 }
 
+/// A body that nobody has read yet is as good as none: its client has not sent it when the kept connection dies.
+#[tokio::test]
+async fn a_body_that_was_not_read_is_sent_with_the_second_try() {
+    let script = Script::start().await;
+    let (gateway, mut upstream) = kept(&script).await;
+    let put = "PUT /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n";
+    let mut client = sent(gateway.clients, put).await;
+    assert_eq!(upstream.head().await.target(), "/slow");
+    upstream.reset();
+    let mut upstream = script.accept().await;
+    let head = upstream.head().await;
+    assert_eq!((head.target(), head.field("content-length")), ("/slow", Some("4")));
+    client.send("body").await;
+    assert_eq!(upstream.rest(head).await.body, b"body");
+    upstream.send(DONE).await;
+    assert_eq!(client.message().await.status(), 200);
+    assert_eq!(decided(&gateway, "retried").await, 1.0);
+
+    // Both connections are of use afterwards.
+    client.send(get("/after")).await;
+    assert_eq!(upstream.message().await.head.target(), "/after");
+    upstream.send(DONE).await;
+    assert_eq!(client.message().await.status(), 200);
+    gateway.until_idle().await;
+}
+
+/// D5. If there is no second try, the client with the body that nobody read sees its answer nevertheless.
+#[tokio::test]
+async fn a_body_that_was_not_read_and_is_not_sent_again_is_left_as_ever() {
+    let script = Script::start().await;
+    let none = "[upstream.retry]\npercent = 0\nper_second = 0\nburst = 0";
+    let gateway = Gateway::start(&Policy::before(script.address).rest(none)).await;
+    let mut client = sent(gateway.clients, get("/first")).await;
+    let mut upstream = script.accept().await;
+    upstream.message().await;
+    upstream.send(DONE).await;
+    assert_eq!(client.message().await.status(), 200);
+    let mut client =
+        sent(gateway.clients, "PUT /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n").await;
+    upstream.head().await;
+    upstream.reset();
+    assert_eq!(client.message().await.reason(), "upstream_reset");
+    // Its client goes on sending, and is not reset before it has read the answer.
+    let _ = client.try_send(vec![b'x'; 100_000]).await;
+    gateway.until_idle().await;
+    assert_eq!((decided(&gateway, "budget").await, decided(&gateway, "retried").await), (1.0, 0.0));
+}
+
 /// G5, H8. What may have been done is not done again: a POST, anything whose body was sent, an answer that has begun.
 #[tokio::test]
 async fn what_must_not_be_done_twice_is_not_sent_again() {

@@ -13,7 +13,7 @@ use super::connection::{ConnectError, Connection};
 use super::endpoint::{Endpoint, Visit};
 use super::flight::{AnswerBody, Flight, outcome};
 use super::retries::{Decision, is_idempotent};
-use super::upload::RequestBody;
+use super::upload::{Kept, RequestBody};
 use crate::answer::Refusal;
 use crate::connection::Client;
 use crate::head::lists;
@@ -136,7 +136,7 @@ async fn attempt(
     client: &Client,
     upstream: &Arc<Upstream>,
     mut flight: Flight,
-    request: Request<RequestBody>,
+    mut request: Request<RequestBody>,
     mut visit: Visit,
     which: Try,
 ) -> Result<Response<AnswerBody>, Failed> {
@@ -165,7 +165,7 @@ async fn attempt(
         }
     };
     let reused = connection.reused;
-    let spare = (reused && which == Try::First).then(|| copy(&request)).flatten();
+    let spare = (reused && which == Try::First).then(|| Spare::of(&mut request)).flatten();
     let upload = request.body().upload();
     let answering = connection.send(request);
     flight.sent(connection, visit, upload, answering);
@@ -175,28 +175,53 @@ async fn attempt(
         Err(Lost::Connection(flight, back)) => (flight, back),
     };
     let died_unheard = reused && !flight.has_heard();
-    let Some(request) = back.or_else(|| spare.filter(|_| died_unheard)) else {
-        let decision = if which == Try::First { Decision::NotSafe } else { Decision::Second };
-        upstream.retries.count(decision);
-        flight.broken(Outcome::Failure);
-        return Err(Failed::For(Reason::UpstreamReset.into()));
-    };
-    let Some(visit) = flight.lost() else { return Err(Failed::For(Reason::UpstreamReset.into())) };
-    let why = if reused { Why::Stale } else { Why::Broken };
-    Err(Failed::Undone(Box::new(Undone { flight: *flight, request: *request, visit, why })))
+    let visit = flight.lost();
+    let again = || spare.filter(|_| died_unheard)?.request();
+    match (visit, back.or_else(again)) {
+        (Some(visit), Some(request)) => {
+            let why = if reused { Why::Stale } else { Why::Broken };
+            Err(Failed::Undone(Box::new(Undone { flight: *flight, request: *request, visit, why })))
+        }
+        (visit, _) => {
+            let decision = if which == Try::First { Decision::NotSafe } else { Decision::Second };
+            upstream.retries.count(decision);
+            if let Some(mut visit) = visit {
+                upstream.report(client.now(), &mut visit, Verdict::Failure);
+            }
+            flight.broken(Outcome::Failure);
+            Err(Failed::For(Reason::UpstreamReset.into()))
+        }
+    }
 }
 
-/// The same request once more, if doing it twice is as good as once and there is no body, which could be read only once.
-fn copy(request: &Request<RequestBody>) -> Option<Box<Request<RequestBody>>> {
-    if request.body().has_content() || !is_idempotent(request.method()) {
-        return None;
+/// The same request once more, for when it is lost: there is one only if doing it twice is as good as once.
+struct Spare {
+    request: Box<Request<RequestBody>>,
+    /// Its body, which can be sent only once: it has to come back unread.
+    body: Option<Kept>,
+}
+
+impl Spare {
+    fn of(request: &mut Request<RequestBody>) -> Option<Self> {
+        if !is_idempotent(request.method()) {
+            return None;
+        }
+        let mut copy = Box::new(Request::new(RequestBody::none()));
+        *copy.method_mut() = request.method().clone();
+        *copy.uri_mut() = request.uri().clone();
+        *copy.headers_mut() = request.headers().clone();
+        *copy.version_mut() = request.version();
+        let body = request.body().has_content().then(|| request.body_mut().keep());
+        Some(Self { request: copy, body })
     }
-    let mut copy = Request::new(RequestBody::none());
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.headers_mut() = request.headers().clone();
-    *copy.version_mut() = request.version();
-    Some(Box::new(copy))
+
+    /// `None` if some of its body was read. To be asked when the connection is gone, and with it what it had.
+    fn request(mut self) -> Option<Box<Request<RequestBody>>> {
+        if let Some(kept) = &self.body {
+            *self.request.body_mut() = kept.take_back()?;
+        }
+        Some(self.request)
+    }
 }
 
 /// Opens a connection. Time runs from the dispatch, and an answer that is overdue is not asked for any more.

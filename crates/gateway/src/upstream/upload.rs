@@ -1,8 +1,8 @@
 //! The request body on its way to the upstream, and how far it has come.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -21,6 +21,18 @@ pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
     /// `None` for a request without a body, which has nothing to follow.
     upload: Option<Arc<Upload>>,
+    /// Where it goes if it is dropped unread.
+    kept: Option<Arc<Mutex<Option<Self>>>>,
+}
+
+/// A body that is wanted back if whoever was to send it has not read any of it.
+pub(super) struct Kept(Arc<Mutex<Option<RequestBody>>>);
+
+impl Kept {
+    /// The body, if it was dropped unread.
+    pub(super) fn take_back(&self) -> Option<RequestBody> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// How far a request body has come.
@@ -30,6 +42,7 @@ pub(crate) struct Upload {
     socket: Arc<Socket>,
     stream: Option<Arc<Stream>>,
     last_frame: AtomicU64,
+    begun: AtomicBool,
     complete: AtomicBool,
     broken: AtomicBool,
 }
@@ -45,20 +58,28 @@ impl RequestBody {
                 socket: client.socket.clone(),
                 stream: Stream::current(),
                 last_frame: AtomicU64::new(clock.now().as_nanos()),
+                begun: AtomicBool::new(false),
                 complete: AtomicBool::new(false),
                 broken: AtomicBool::new(false),
             })
         });
-        Self { incoming, upload }
+        Self { incoming, upload, kept: None }
     }
 
     /// Nothing to send.
     pub(super) const fn none() -> Self {
-        Self { incoming: None, upload: None }
+        Self { incoming: None, upload: None, kept: None }
     }
 
     pub(crate) fn has_content(&self) -> bool {
         self.upload.is_some()
+    }
+
+    /// Wants it back if it is dropped unread, for as long as what is returned is kept.
+    pub(super) fn keep(&mut self) -> Kept {
+        let kept = Arc::default();
+        self.kept = Some(Arc::clone(&kept));
+        Kept(kept)
     }
 
     pub(super) fn upload(&self) -> Option<Arc<Upload>> {
@@ -69,6 +90,14 @@ impl RequestBody {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         let Some(upload) = &self.upload else { return };
+        if let Some(kept) = self.kept.take()
+            && !upload.begun.load(Relaxed)
+        {
+            let back = Self { incoming: self.incoming.take(), upload: self.upload.take(), kept: None };
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(back);
+            // If nobody wants it any more, it ends with the last handle on its place, and that is here.
+            return;
+        }
         if !upload.is_complete() {
             // Its client may still be sending, and must not be reset before it has read its answer.
             upload.socket.left_unread();
@@ -80,6 +109,7 @@ impl Drop for RequestBody {
 impl Upload {
     /// Something of it was handed on, or it ended.
     fn moved(&self) {
+        self.begun.store(true, Relaxed);
         self.last_frame.store(self.clock.now().as_nanos(), Relaxed);
         self.socket.body_moved();
         if let Some(stream) = &self.stream {

@@ -155,8 +155,8 @@ pub(crate) static RETRY: Section = Section {
     path: "upstream.retry",
     shape: Shape::One,
     doc: "How often the gateway itself sends a request of the upstream above again: at most once, and only if nothing of it \
-          was sent, or if doing it twice is as good as once (GET, HEAD, OPTIONS, TRACE, PUT, DELETE, without a body), a \
-          kept connection died under it, and no byte of an answer had come. 0 everywhere: never.",
+          was sent, or if doing it twice is as good as once (GET, HEAD, OPTIONS, TRACE, PUT, DELETE, without a body or \
+          with an unread one), a kept connection died under it, and no byte of an answer had come. 0 everywhere: never.",
     inner: &[],
     not_yet: &[],
     keys: &[
