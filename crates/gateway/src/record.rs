@@ -38,6 +38,8 @@ pub(crate) struct Record {
     queued: Option<Duration>,
     /// The rate limit that it was over, by its index in the policy.
     over: Option<usize>,
+    /// What tells it from others, once somebody has asked for that.
+    fingerprint: Option<u64>,
     /// How the rate limits stand that it was counted against, if answers say that.
     pub(crate) standings: Vec<Standing>,
     dispatched: Option<Timestamp>,
@@ -71,6 +73,7 @@ impl Record {
             queueing: false,
             queued: None,
             over: None,
+            fingerprint: None,
             standings: Vec::new(),
             dispatched: None,
             upstream: None,
@@ -190,6 +193,12 @@ impl Record {
         if let Some(upstream) = self.upstream() {
             upstream.count_refusal(reason, self.priority);
         }
+    }
+
+    /// What tells it from others when it comes again.
+    pub(crate) fn fingerprint(&mut self, head: &request::Parts) -> u64 {
+        let returns = &self.client.worker.shared.returns;
+        *self.fingerprint.get_or_insert_with(|| returns.fingerprint(self.address, head))
     }
 
     /// The rate limit that it was over.

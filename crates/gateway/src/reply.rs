@@ -61,7 +61,7 @@ impl Manner {
 /// The answer to a request that is refused.
 pub(crate) fn refuse(
     client: &Client,
-    record: Record,
+    mut record: Record,
     head: &request::Parts,
     manner: Manner,
     refusal: Refusal,
@@ -71,8 +71,8 @@ pub(crate) fn refuse(
             let row = rendered(rejection.reason, record.bulkhead_is_quota());
             let wait = wait(row.row, rejection, record.live().policy.server.retry_after_max);
             if let Some(wait) = wait {
-                let returns = &client.worker.shared.returns;
-                returns.tell(client.now(), (record.address, head), row.row.status, wait);
+                let fingerprint = record.fingerprint(head);
+                client.worker.shared.returns.tell(client.now(), fingerprint, row.row.status, wait);
             }
             let problem = record.over().map_or(&row.problem, |rule| &rule.problem);
             let mut response = rejected(manner, row, problem, wait);

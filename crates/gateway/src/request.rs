@@ -89,9 +89,10 @@ async fn answer(
         live.policy.routes[index].deadline,
         record.began(),
     );
-    let returning = client.worker.shared.returns.comes(record.began(), record.address, head);
+    let returns = &client.worker.shared.returns;
+    let returning = returns.comes(record.began(), || record.fingerprint(head));
     let slot = slot(client, live, record, index, head, &class, deadline).await;
-    client.worker.shared.returns.became(returning, &slot);
+    returns.became(returning, &slot);
     let slot = slot?;
     let upgrade = Upgrade::asked_for(client, head)?;
 

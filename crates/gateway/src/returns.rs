@@ -8,15 +8,15 @@
 //! while somebody is.
 
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hasher};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, COOKIE, HeaderName};
-use http::{StatusCode, request};
+use http::{HeaderValue, StatusCode, request};
 use tidegate_engine::{Return, Timestamp, Told};
 
 use crate::answer::Refusal;
@@ -97,26 +97,36 @@ impl Returns {
     /// What tells this very request from others when it comes again.
     pub(crate) fn fingerprint(&self, client: IpAddr, head: &request::Parts) -> u64 {
         let mut hasher = self.seed.build_hasher();
-        (client, &head.method).hash(&mut hasher);
-        let target = head.uri.path_and_query().map_or("", |target| target.as_str());
-        hasher.write(&target.as_bytes()[..target.len().min(BYTES)]);
-        for name in [AUTHORIZATION, COOKIE, IDEMPOTENCY_KEY] {
-            let value = head.headers.get(name).map(|value| &value.as_bytes()[..value.len().min(BYTES)]);
-            value.hash(&mut hasher);
+        match client {
+            IpAddr::V4(address) => hasher.write_u32(address.into()),
+            IpAddr::V6(address) => hasher.write_u128(address.into()),
         }
+        let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+        let fields = [AUTHORIZATION, COOKIE, IDEMPOTENCY_KEY].map(|name| head.headers.get(name));
+        let fields = fields.map(|value| value.map_or(&b""[..], HeaderValue::as_bytes));
+        // So that what ends one part cannot pass for the beginning of the next. Short writes cost as much as long ones,
+        // so it is one for all parts.
+        let mut lengths = 0_u64;
+        for part in [head.method.as_str().as_bytes(), target.as_bytes()].into_iter().chain(fields) {
+            let part = &part[..part.len().min(BYTES)];
+            lengths = lengths << 12 | part.len() as u64;
+            if !part.is_empty() {
+                hasher.write(part);
+            }
+        }
+        hasher.write_u64(lengths);
         hasher.finish()
     }
 
-    /// A request comes. By what answer it was asked to come now, if it was.
-    pub(crate) fn comes(&self, now: Timestamp, client: IpAddr, head: &request::Parts) -> Option<Asked> {
-        let mut fingerprint = None;
+    /// A request comes. By what answer it was asked to come now, if it was. Its fingerprint is asked for only while
+    /// somebody is to come back.
+    pub(crate) fn comes(&self, now: Timestamp, mut fingerprint: impl FnMut() -> u64) -> Option<Asked> {
         Asked::ALL.into_iter().find(|asked| {
             let memory = &self.told[*asked as usize];
             if memory.awake_until.load(Relaxed) <= now.as_nanos() {
                 return false;
             }
-            let fingerprint = *fingerprint.get_or_insert_with(|| self.fingerprint(client, head));
-            let come = memory.sketch.lock().unwrap_or_else(PoisonError::into_inner).comes(now, fingerprint);
+            let come = memory.sketch().comes(now, fingerprint());
             if come == Some(Return::Early) {
                 memory.counts.early.add(1);
             }
@@ -133,20 +143,19 @@ impl Returns {
         }
     }
 
-    /// A request is answered by this row, and told to come back after `wait`.
-    pub(crate) fn tell(
-        &self,
-        now: Timestamp,
-        (client, head): (IpAddr, &request::Parts),
-        status: StatusCode,
-        wait: Duration,
-    ) {
+    /// A request is refused with this status, and told to come back after `wait`.
+    pub(crate) fn tell(&self, now: Timestamp, fingerprint: u64, status: StatusCode, wait: Duration) {
         let Some(asked) = Asked::by(status) else { return };
         let memory = &self.told[asked as usize];
         let until = now.after(wait);
-        let fingerprint = self.fingerprint(client, head);
-        memory.sketch.lock().unwrap_or_else(PoisonError::into_inner).tell(now, fingerprint, until);
+        memory.sketch().tell(now, fingerprint, until);
         memory.awake_until.fetch_max(until.after(Told::GRACE).as_nanos(), Relaxed);
+    }
+}
+
+impl Memory {
+    fn sketch(&self) -> MutexGuard<'_, Told> {
+        self.sketch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -170,22 +179,25 @@ mod tests {
         let (returns, client) = (Returns::new(), "1.1.1.1".parse().unwrap());
         let asked = head("/a?b=1", None);
         let tell = |now, status, wait| {
-            returns.tell(at(now), (client, &asked), status, Duration::from_millis(wait));
+            returns.tell(at(now), returns.fingerprint(client, &asked), status, Duration::from_millis(wait));
         };
-        assert_eq!(returns.comes(at(0), client, &asked), None);
+        let comes = |now, client: IpAddr, head: &request::Parts| {
+            returns.comes(at(now), || returns.fingerprint(client, head))
+        };
+        assert_eq!(comes(0, client, &asked), None);
         tell(0, StatusCode::TOO_MANY_REQUESTS, 500);
         tell(0, StatusCode::GATEWAY_TIMEOUT, 0);
-        assert_eq!(returns.comes(at(499), client, &asked), None);
-        assert_eq!(returns.comes(at(500), client, &asked), Some(Asked::TooManyRequests));
-        assert_eq!(returns.comes(at(501), client, &asked), None);
+        assert_eq!(comes(499, client, &asked), None);
+        assert_eq!(comes(500, client, &asked), Some(Asked::TooManyRequests));
+        assert_eq!(comes(501, client, &asked), None);
         tell(501, StatusCode::SERVICE_UNAVAILABLE, 500);
         for other in [head("/a?b=2", None), head("/a?b=1", Some(("cookie", "a=1")))] {
-            assert_eq!(returns.comes(at(1100), client, &other), None, "{}", other.uri);
+            assert_eq!(comes(1100, client, &other), None, "{}", other.uri);
         }
-        assert_eq!(returns.comes(at(1100), "1.1.1.2".parse().unwrap(), &asked), None);
-        assert_eq!(returns.comes(at(1100), client, &asked), Some(Asked::ServiceUnavailable));
+        assert_eq!(comes(1100, "1.1.1.2".parse().unwrap(), &asked), None);
+        assert_eq!(comes(1100, client, &asked), Some(Asked::ServiceUnavailable));
         tell(2000, StatusCode::SERVICE_UNAVAILABLE, 500);
-        assert_eq!(returns.comes(at(4500), client, &asked), None, "that was of its own accord");
+        assert_eq!(comes(4500, client, &asked), None, "that was of its own accord");
         let early = Asked::ALL.map(|asked| returns.counts(asked).early.get());
         assert_eq!(early, [1, 0]);
     }

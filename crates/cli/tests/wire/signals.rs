@@ -152,6 +152,27 @@ async fn those_who_are_refused_together_are_told_different_times() {
     assert_eq!(apart.len(), beyond.len(), "{beyond:?}");
 }
 
+/// H4. What the upstream says in `Retry-After`, be it nonsense, is for its clients: it is not acted upon here and passes as
+/// it came, and our own refusals say what they say.
+#[tokio::test]
+async fn the_upstreams_retry_after_is_its_own() {
+    let script = Script::start().await;
+    let gateway =
+        Gateway::start(&Policy::before(script.address).rest(LIMIT.replace("= 2", "= 8").as_str())).await;
+    let dates = ["Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"];
+    let mut client = connect(gateway.clients).await;
+    for value in ["0", "9223372037", "1e30", "12x", "-1", ""].into_iter().chain(dates) {
+        client.send(get("/")).await;
+        let mut upstream = script.accept().await;
+        upstream.message().await;
+        let head = format!("Retry-After: {value}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        upstream.send(format!("HTTP/1.1 503 Service Unavailable\r\n{head}")).await;
+        let answer = client.message().await;
+        assert_eq!((answer.status(), answer.head.field("retry-after")), (503, Some(value)));
+    }
+    assert_eq!(client.get("/").await.head.field("retry-after"), Some("60"));
+}
+
 /// What is measured: whoever comes back when told to and is let in, or refused again, and whoever comes before.
 #[tokio::test]
 async fn who_comes_back_when_told_is_counted() {
