@@ -4,13 +4,14 @@
 //!
 //! [`fingerprint`]: super::fingerprint
 
-use http::HeaderMap;
 use http::header::HeaderName;
 
+use super::fields::{Fields, Name};
+
 /// A field by which clients say how often a request was tried, and how it says it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AttemptField {
-    name: HeaderName,
+#[derive(Clone, Debug)]
+pub(super) struct AttemptField {
+    name: Name,
     says: Says,
 }
 
@@ -32,7 +33,7 @@ impl AttemptField {
             _ if name.ends_with("attempt-count") => Says::This,
             _ => Says::Before,
         };
-        Some(Self { name: HeaderName::from_bytes(name.as_bytes()).ok()?, says })
+        Some(Self { name: Name::named(name)?, says })
     }
 
     /// Whether the value speaks of another try. What cannot be read says nothing.
@@ -48,11 +49,11 @@ impl AttemptField {
 }
 
 /// The first field that says that the request was tried before.
-pub(super) fn said<'f>(fields: &'f [AttemptField], headers: &HeaderMap) -> Option<&'f HeaderName> {
+pub(super) fn said<'f>(fields: &'f [AttemptField], head: Fields<'_>) -> Option<&'f HeaderName> {
     let mut retry = fields
         .iter()
-        .filter(|field| headers.get(&field.name).is_some_and(|value| field.is_retry(value.as_bytes())));
-    retry.next().map(|field| &field.name)
+        .filter(|field| head.get(&field.name).is_some_and(|value| field.is_retry(value.as_bytes())));
+    retry.next().map(|field| &field.name.name)
 }
 
 /// Digits only, and not more than any count has.
@@ -66,13 +67,13 @@ fn whole(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
+    use http::{HeaderMap, HeaderValue};
 
     fn is_retry(name: &str, value: &str) -> bool {
         let mut headers = HeaderMap::new();
         let field = AttemptField::named(name).unwrap();
-        headers.insert(field.name.clone(), HeaderValue::from_bytes(value.as_bytes()).unwrap());
-        said(&[field], &headers).is_some()
+        headers.insert(field.name.name.clone(), HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        said(&[field], Fields::of(&headers)).is_some()
     }
 
     #[test]

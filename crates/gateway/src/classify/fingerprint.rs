@@ -8,36 +8,45 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-use http::header::{AUTHORIZATION, COOKIE, HeaderName, RANGE};
 use http::{HeaderValue, Method, request};
 use tidegate_policy::Fingerprint;
 
 use super::Kind;
+use super::fields::{Fields, Name};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+static AUTHORIZATION: Name = Name::of("authorization");
+static COOKIE: Name = Name::of("cookie");
+static IDEMPOTENCY_KEY: Name = Name::of("idempotency-key");
+static RANGE: Name = Name::of("range");
 
 /// `None` for what cannot be told from others.
-pub(super) fn of(how: Fingerprint, seed: &RandomState, head: &request::Parts, client: IpAddr) -> Option<u64> {
+pub(super) fn of(
+    how: Fingerprint,
+    seed: &RandomState,
+    head: &request::Parts,
+    fields: Fields<'_>,
+    client: IpAddr,
+) -> Option<u64> {
     if how == Fingerprint::Off {
         return None;
     }
-    let bytes = |name: HeaderName| head.headers.get(name).map(HeaderValue::as_bytes);
+    let bytes = |name: &Name| fields.get(name).map(HeaderValue::as_bytes);
     let mut hasher = seed.build_hasher();
-    if let Some(key) = bytes(IDEMPOTENCY_KEY) {
+    if let Some(key) = bytes(&IDEMPOTENCY_KEY) {
         // The key is its sender's own choice, so that another sender's is another request.
-        (Kind::Keyed, key, bytes(AUTHORIZATION)).hash(&mut hasher);
+        (Kind::Keyed, key, bytes(&AUTHORIZATION)).hash(&mut hasher);
         (head.method.as_str(), head.uri.path()).hash(&mut hasher);
         return Some(hasher.finish());
     }
     if how == Fingerprint::IdempotencyKey || matches!(head.method, Method::POST | Method::PATCH) {
         return None;
     }
-    let authorization = bytes(AUTHORIZATION);
-    let mut cookies = head.headers.get_all(COOKIE).iter().peekable();
+    let authorization = bytes(&AUTHORIZATION);
+    let mut cookies = fields.all(&COOKIE).into_iter().flatten().peekable();
     if authorization.is_none() && cookies.peek().is_none() {
         return None;
     }
-    (Kind::Identified, client, authorization, bytes(RANGE)).hash(&mut hasher);
+    (Kind::Identified, client, authorization, bytes(&RANGE)).hash(&mut hasher);
     // HTTP/2 may split them, and then each client does so in its own way every time.
     cookies.for_each(|cookie| cookie.as_bytes().hash(&mut hasher));
     (head.method.as_str(), head.uri.path(), head.uri.query()).hash(&mut hasher);

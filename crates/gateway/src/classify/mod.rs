@@ -5,7 +5,8 @@
 //! what it would gain by is believed of trusted proxies, and of others as far as the policy says.
 
 mod attempt;
-pub(crate) use attempt::AttemptField;
+
+mod fields;
 
 mod fingerprint;
 
@@ -23,6 +24,8 @@ use tidegate_engine::{Arrival, Attempt, Priority, RouteId, Tenant, Timestamp};
 use tidegate_policy::{Fingerprint, Policy, Route, RoutePriority, TenantKey};
 
 use crate::client_addr::limit_key;
+use attempt::AttemptField;
+use fields::{Fields, Name};
 
 /// What the engine is told of a request, and why.
 #[derive(Clone, Copy, Debug)]
@@ -84,14 +87,14 @@ pub(crate) struct Classes {
 /// What a route says.
 struct Rule {
     /// The header that claims a class; where there is none, all are in `class`.
-    header: Option<HeaderName>,
+    header: Option<Name>,
     class: Priority,
     tenant: Option<TenantField>,
     cost: NonZeroU32,
 }
 
 enum TenantField {
-    Header(HeaderName),
+    Header(Name),
     ClientIp,
 }
 
@@ -122,16 +125,16 @@ impl Classes {
 
     /// What a request on the route of this index is.
     pub(crate) fn of(&self, route: usize, head: &request::Parts, source: Source) -> Class {
-        let rule = &self.routes[route];
-        let (priority, grounds) = self.priority(rule, &head.headers, source.trusted);
-        let retry = attempt::said(&self.attempts, &head.headers).is_some();
+        let (rule, fields) = (&self.routes[route], Fields::of(&head.headers));
+        let (priority, grounds) = self.priority(rule, fields, source.trusted);
+        let retry = attempt::said(&self.attempts, fields).is_some();
         Class {
             priority,
             grounds,
-            tenant: self.tenant(rule, &head.headers, source),
+            tenant: self.tenant(rule, fields, source),
             cost: rule.cost,
             attempt: if retry { Attempt::Retry } else { Attempt::Unsaid },
-            fingerprint: fingerprint::of(self.fingerprint, &self.seed, head, source.address),
+            fingerprint: fingerprint::of(self.fingerprint, &self.seed, head, fields, source.address),
         }
     }
 
@@ -142,7 +145,7 @@ impl Classes {
 
     /// The field that says that the request was tried before.
     pub(crate) fn retry_field(&self, headers: &HeaderMap) -> Option<&HeaderName> {
-        attempt::said(&self.attempts, headers)
+        attempt::said(&self.attempts, Fields::of(headers))
     }
 
     /// Tells the upstream the class, in the header that claims one, and leaves out a tenant that was not believed: what was
@@ -155,17 +158,17 @@ impl Classes {
         if let Some(name) = &rule.header
             && let Some(value) = self.names.get(usize::from(class.priority.0))
         {
-            headers.insert(name.clone(), value.clone());
+            headers.insert(name.name.clone(), value.clone());
         }
         if let (Some(TenantField::Header(name)), false) = (&rule.tenant, self.untrusted_tenants || trusted) {
-            headers.remove(name);
+            headers.remove(&name.name);
         }
     }
 
-    fn priority(&self, rule: &Rule, headers: &HeaderMap, trusted: bool) -> (Priority, Grounds) {
-        let (mut priority, mut grounds) = self.claim(rule, headers, trusted);
+    fn priority(&self, rule: &Rule, fields: Fields<'_>, trusted: bool) -> (Priority, Grounds) {
+        let (mut priority, mut grounds) = self.claim(rule, fields, trusted);
         if self.urgency
-            && let Some(urgency) = wish::urgency(headers)
+            && let Some(urgency) = wish::urgency(fields)
         {
             let least = u8::try_from(self.names.len().saturating_sub(1)).unwrap_or(u8::MAX);
             // Its client says so, however trusted the proxy that hands it on, and so it can only lower.
@@ -176,16 +179,16 @@ impl Classes {
             }
         }
         if let Some(prefetch) = self.prefetch.filter(|prefetch| *prefetch > priority)
-            && wish::is_prefetch(headers)
+            && wish::is_prefetch(fields)
         {
             (priority, grounds) = (prefetch, Grounds::Prefetch);
         }
         (priority, grounds)
     }
 
-    fn claim(&self, rule: &Rule, headers: &HeaderMap, trusted: bool) -> (Priority, Grounds) {
+    fn claim(&self, rule: &Rule, fields: Fields<'_>, trusted: bool) -> (Priority, Grounds) {
         let Some(name) = &rule.header else { return (rule.class, Grounds::Route) };
-        let Some(value) = headers.get(name) else { return (self.default, Grounds::Unsaid) };
+        let Some(value) = fields.get(name) else { return (self.default, Grounds::Unsaid) };
         let known = self.names.iter().position(|name| name.as_bytes().eq_ignore_ascii_case(value.as_bytes()));
         match known.map(priority) {
             None => (self.default, Grounds::Unknown),
@@ -195,11 +198,11 @@ impl Classes {
         }
     }
 
-    fn tenant(&self, rule: &Rule, headers: &HeaderMap, source: Source) -> Option<Tenant> {
+    fn tenant(&self, rule: &Rule, fields: Fields<'_>, source: Source) -> Option<Tenant> {
         let id = match rule.tenant.as_ref()? {
             TenantField::ClientIp => self.seed.hash_one((Kind::Address, limit_key(source.address))),
             TenantField::Header(name) => {
-                let value = headers.get(name).filter(|_| source.trusted || self.untrusted_tenants);
+                let value = fields.get(name).filter(|_| source.trusted || self.untrusted_tenants);
                 // Without it they are one tenant: leaving it out must not be a way round.
                 tenant_id(&self.seed, value.map(HeaderValue::as_bytes))
             }
@@ -214,14 +217,12 @@ impl Rule {
         let (header, class) = match &route.priority {
             RoutePriority::Class(index) => (None, priority(*index)),
             // The policy has checked that it is a name.
-            RoutePriority::Header(name) => (HeaderName::from_bytes(name.as_bytes()).ok(), default),
+            RoutePriority::Header(name) => (Name::named(name), default),
         };
         let tenant = match &route.tenant {
             None => None,
             Some(TenantKey::ClientIp) => Some(TenantField::ClientIp),
-            Some(TenantKey::Header(name)) => {
-                HeaderName::from_bytes(name.as_bytes()).ok().map(TenantField::Header)
-            }
+            Some(TenantKey::Header(name)) => Name::named(name).map(TenantField::Header),
         };
         Self { header, class, tenant, cost: route.cost }
     }

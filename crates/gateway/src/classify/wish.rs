@@ -1,19 +1,18 @@
 //! What clients wish of their own: RFC 9218's `Priority`, and the mark of a prefetch.
 
-use http::HeaderMap;
-use http::header::HeaderName;
+use super::fields::{Fields, Name};
 
-const PRIORITY: HeaderName = HeaderName::from_static("priority");
-const SEC_PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
-const PURPOSE: HeaderName = HeaderName::from_static("purpose");
+static PRIORITY: Name = Name::of("priority");
+static SEC_PURPOSE: Name = Name::of("sec-purpose");
+static PURPOSE: Name = Name::of("purpose");
 
 /// The urgency of a request that says nothing; 0 is the most urgent, 7 the least (RFC 9218 section 4.1).
 pub(super) const URGENCY_DEFAULT: u8 = 3;
 
 /// The urgency that a request states, from 0 to 7. A member that cannot be read is not there (section 4), and of several
 /// the last counts (RFC 8941 section 4.2.2).
-pub(super) fn urgency(headers: &HeaderMap) -> Option<u8> {
-    let lines = headers.get_all(PRIORITY).into_iter();
+pub(super) fn urgency(head: Fields<'_>) -> Option<u8> {
+    let lines = head.all(&PRIORITY)?.into_iter();
     let members = lines.flat_map(|line| line.as_bytes().split(|&byte| byte == b','));
     let mut urgencies = members.filter_map(|member| {
         let parameters = member.iter().position(|&byte| byte == b';').unwrap_or(member.len());
@@ -27,8 +26,8 @@ pub(super) fn urgency(headers: &HeaderMap) -> Option<u8> {
 
 /// Whether a browser asks for it in case it is needed: `Sec-Purpose: prefetch` (the Fetch standard), or `Purpose`, which
 /// was there before.
-pub(super) fn is_prefetch(headers: &HeaderMap) -> bool {
-    [SEC_PURPOSE, PURPOSE].iter().filter_map(|name| headers.get(name)).any(|value| {
+pub(super) fn is_prefetch(head: Fields<'_>) -> bool {
+    [&SEC_PURPOSE, &PURPOSE].into_iter().filter_map(|name| head.get(name)).any(|value| {
         let token = value.as_bytes().split(|byte| b";,".contains(byte)).next().unwrap_or_default();
         token.trim_ascii().eq_ignore_ascii_case(b"prefetch")
     })
