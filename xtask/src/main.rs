@@ -1,4 +1,4 @@
-//! The developer's commands of this repository: `cargo xtask test` and `cargo xtask bench`.
+//! The developer's commands of this repository: `cargo xtask test`, `cargo xtask bench` and `cargo xtask peers`.
 //!
 //! This is no part of tidegate and is never published. The house rules (layers, tidy, advisories) are not commands
 //! but ordinary tests in `tests/`, so that `cargo test` alone keeps them.
@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 mod bench;
 mod clock;
 mod packages;
+mod peers;
 mod test;
 mod workspace;
 
@@ -27,12 +28,15 @@ enum Command {
     Test(test::Args),
     /// Measure, and compare with others in the same run.
     Bench(bench::Args),
+    /// Overload tidegate and others alike, on real sockets, and compare what comes of it.
+    Peers(peers::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Test(args) => test::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Peers(args) => peers::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -58,6 +58,12 @@ pub(crate) const HAPROXY: Program =
     Program { command: "haproxy", package: "haproxy", purpose: "a peer to compare with" };
 /// See [`NGINX`].
 pub(crate) const WRK: Program = Program { command: "wrk", package: "wrk", purpose: "the load generator" };
+/// Makes the virtual environment from which `cargo xtask peers` runs Envoy.
+pub(crate) const PYTHON: Program = Program {
+    command: "python3",
+    package: "python3-venv",
+    purpose: "installs Envoy, a peer to compare with, below the build folder",
+};
 /// See [`NGINX`].
 pub(crate) const UTIL_LINUX: [Program; 2] = [
     Program { command: "taskset", package: "util-linux", purpose: "pins a program to a core" },

@@ -47,6 +47,13 @@ impl Connection {
         self.answer()
     }
 
+    /// Send a POST without a body and wait for its answer.
+    pub(crate) fn post(&mut self, path: &str) -> Result<Answer> {
+        let request = format!("POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-length: 0\r\n\r\n", self.host);
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        self.answer()
+    }
+
     /// Send a GET and wait for nothing.
     pub(crate) fn send_get(&mut self, path: &str, headers: &[(&str, &str)]) -> Result<()> {
         let mut request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n", self.host);

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use tempfile::TempDir;
 
 use super::http::Connection;
 use super::process::{self, Running};
-use crate::clock;
+use crate::{clock, workspace};
 
 /// How long a program may take until it answers its first request.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -27,9 +28,10 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Make the folder, and see to it that it goes when the benchmark is interrupted.
+    /// Make the folder, below the build folder, and see to it that it goes when the benchmark is interrupted.
     pub(crate) fn open() -> Result<Self> {
-        let folder = TempDir::with_prefix("tidegate-bench-").context("cannot make a temporary folder")?;
+        let folder = TempDir::with_prefix_in("tidegate-bench-", workspace::target_dir())
+            .context("cannot make a temporary folder")?;
         process::clean_up_when_interrupted(folder.path())?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if cores < 2 {
@@ -55,6 +57,13 @@ impl Lab {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port on loopback")?;
         Ok(listener.local_addr()?)
     }
+}
+
+/// Keep the calling thread on one core: for a load that is sent from this process.
+pub(crate) fn stay_on(core: usize) -> Result<()> {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    sched_setaffinity(None, &cores).context("cannot choose a core")
 }
 
 /// Wait until `running`, called `name`, answers an HTTP request at `address`. The error has the last line it printed.

@@ -6,17 +6,17 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-mod configs;
+pub(crate) mod configs;
 mod cpu;
-mod http;
-mod lab;
+pub(crate) mod http;
+pub(crate) mod lab;
 mod memory;
 mod peers;
-mod process;
+pub(crate) mod process;
 mod proxy;
 mod report;
 mod rss;
-mod tidegate;
+pub(crate) mod tidegate;
 mod upstream;
 mod wrk;
 
