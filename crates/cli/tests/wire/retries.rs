@@ -201,7 +201,7 @@ async fn a_budget_of_nothing_is_none() {
         ask(gateway.clients, get("/")).await;
     }
     assert_eq!((decided(&gateway, "retried").await, decided(&gateway, "budget").await), (0.0, 5.0));
-    assert_eq!(gateway.metric("tidegate_retry_budget{upstream=\"service\"}").await, 0.0);
+    assert_eq!(gateway.metric("tidegate_retry_budget{upstream=\"service\",of=\"gateway\"}").await, 0.0);
 }
 
 /// H6. What the service refuses is not asked again.

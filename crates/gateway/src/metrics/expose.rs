@@ -117,20 +117,11 @@ fn upstreams(page: &mut Page, live: &Live) {
     }
     page.head(names::QUEUE_DEPTH);
     for (upstream, snapshot) in &snapshots {
-        for (index, class) in live.policy.priorities.iter().enumerate() {
-            let depth = waiting(snapshot, index, live.policy.default_priority());
+        for (class, depth) in live.policy.priorities.iter().zip(snapshot.waiting_by_priority) {
             let labels = [("upstream", *upstream), ("priority", class.name.as_str())];
             page.sample(names::QUEUE_DEPTH.0, &labels, f64::from(depth));
         }
     }
-}
-
-/// How many of a class wait.
-///
-/// The engine counts all of them together so far, and this says them all for the class where most are. The one place to
-/// change when its snapshot tells classes apart.
-fn waiting(snapshot: &Snapshot, class: usize, default: usize) -> u32 {
-    if class == default { snapshot.queue_depth } else { 0 }
 }
 
 fn protection(page: &mut Page, shared: &Shared, live: &Live) {
@@ -149,7 +140,14 @@ fn protection(page: &mut Page, shared: &Shared, live: &Live) {
     }
     page.head(names::RETRY_BUDGET);
     for one in &live.upstreams {
-        page.sample(names::RETRY_BUDGET.0, &[("upstream", &one.policy.name)], one.retries.left().into());
+        let sample = |page: &mut Page, whose, left: u32| {
+            let labels = [("upstream", one.policy.name.as_str()), ("of", whose)];
+            page.sample(names::RETRY_BUDGET.0, &labels, left.into());
+        };
+        sample(page, "gateway", one.retries.left());
+        if let Some(left) = one.gate.snapshot().retries_left {
+            sample(page, "clients", left);
+        }
     }
 }
 

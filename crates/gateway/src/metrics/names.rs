@@ -47,8 +47,11 @@ pub(super) const BREAKER_STATE: Name = (
 );
 pub(super) const RETRIES: Name =
     ("tidegate_retries_total", "counter", "Tries without an answer, by what was decided about another.");
-pub(super) const RETRY_BUDGET: Name =
-    ("tidegate_retry_budget", "gauge", "Retries of the gateway's own that the budget allows just now.");
+pub(super) const RETRY_BUDGET: Name = (
+    "tidegate_retry_budget",
+    "gauge",
+    "Retries that the budget allows just now: the gateway's own, and those of clients.",
+);
 pub(super) const RATE_LIMIT_KEYS: Name =
     ("tidegate_rate_limit_keys", "gauge", "Keys that have used some of their quota lately.");
 pub(super) const RATE_LIMIT_OVERFLOWED: Name = (

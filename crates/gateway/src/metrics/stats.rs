@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use tidegate_engine::{Reason, Timestamp};
+use tidegate_engine::{PRIORITIES_MAX, Reason, Timestamp};
 
 use crate::gateway::Shared;
+use crate::live::Live;
 use crate::upstream::{Decision, Upstream};
 
 /// Everything, as JSON.
@@ -14,7 +15,7 @@ pub(crate) fn stats(shared: &Shared) -> Value {
     let upstreams: Map<String, Value> = live
         .upstreams
         .iter()
-        .map(|upstream| (upstream.policy.name.clone(), one(upstream, shared.clock.now())))
+        .map(|upstream| (upstream.policy.name.clone(), one(&live, upstream, shared.clock.now())))
         .collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -28,16 +29,18 @@ pub(crate) fn stats(shared: &Shared) -> Value {
     })
 }
 
-fn one(upstream: &Upstream, now: Timestamp) -> Value {
+fn one(live: &Live, upstream: &Upstream, now: Timestamp) -> Value {
     let (stats, snapshot) = (&upstream.stats, upstream.gate.snapshot());
     let rejected = |reason: Reason| stats.rejected[reason as usize].get();
     let shed = [
+        Reason::TenantLimit,
         Reason::RouteLimit,
         Reason::QueueFull,
         Reason::WaitTooLong,
         Reason::PushedOut,
         Reason::BreakerOpen,
         Reason::Deadline,
+        Reason::RetryBudget,
         Reason::GatewayOverloaded,
         Reason::Draining,
     ];
@@ -46,6 +49,9 @@ fn one(upstream: &Upstream, now: Timestamp) -> Value {
         .filter(|reason| rejected(*reason) > 0)
         .map(|reason| (reason.name().to_string(), rejected(reason).into()))
         .collect();
+    let by_priority = |numbers: [u32; PRIORITIES_MAX]| -> BTreeMap<&str, u32> {
+        live.policy.priorities.iter().map(|class| class.name.as_str()).zip(numbers).collect()
+    };
     json!({
         "received": stats.received.get(),
         "forwarded": stats.forwarded.get(),
@@ -58,7 +64,9 @@ fn one(upstream: &Upstream, now: Timestamp) -> Value {
         "in_flight": snapshot.in_flight,
         "max_in_flight": snapshot.max_in_flight,
         "orphans": snapshot.orphans,
+        "in_flight_by_priority": by_priority(snapshot.in_flight_by_priority),
         "queue_depth": snapshot.queue_depth,
+        "queue_depth_by_priority": by_priority(snapshot.waiting_by_priority),
         "max_queue_depth": snapshot.max_queue_depth,
         "queue_capacity": snapshot.queue_capacity,
         "limit": snapshot.limit,

@@ -140,11 +140,12 @@ impl Upstream {
         out < all && out as f64 <= ejection.max_ejected * all as f64
     }
 
-    /// How the best of the endpoints' breakers stands.
+    /// How the best of the endpoints' breakers stands, or that of all of them together if it is worse.
     pub(crate) fn breaker_state(&self, now: Timestamp) -> BreakerState {
-        let states = self.endpoints.iter().map(|one| one.state(now));
+        let best = self.endpoints.iter().map(|one| one.state(now)).min();
+        let all = self.gate.snapshot().breaker;
         match self.policy.breaker {
-            Some(_) => states.min().unwrap_or(BreakerState::Closed),
+            Some(_) => best.max(all).unwrap_or(BreakerState::Closed),
             None => BreakerState::Closed,
         }
     }
