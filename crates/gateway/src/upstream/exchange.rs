@@ -35,21 +35,24 @@ pub(crate) async fn send(
         let open = Rejection { reason: Reason::BreakerOpen, retry_after: std::time::Duration::ZERO };
         return Err(upstream.refusal(now).unwrap_or(open).into());
     };
-    let undone = match attempt(client, upstream, flight, request, visit, Try::First).await {
+    let mut undone = match attempt(client, upstream, flight, request, visit, Try::First).await {
         Ok(response) => return Ok(response),
         Err(Failed::For(refusal)) => return Err(refusal),
         Err(Failed::Undone(undone)) => undone,
     };
+    undone.settle(upstream);
     let (decision, visit) = again(client, upstream, &undone);
     upstream.retries.count(decision);
-    let Some(visit) = visit else { return Err(undone.given_up(upstream)) };
-    let (flight, request, second) = undone.forgotten(upstream);
+    let Some(visit) = visit else { return Err(undone.given_up()) };
+    let Undone { flight, request, why, .. } = *undone;
+    let second = if why == Why::Unreachable { Try::Second } else { Try::Fresh };
     match attempt(client, upstream, flight, request, visit, second).await {
         Ok(response) => Ok(response),
         Err(Failed::For(refusal)) => Err(refusal),
-        Err(Failed::Undone(undone)) => {
+        Err(Failed::Undone(mut undone)) => {
+            undone.settle(upstream);
             upstream.retries.count(Decision::Second);
-            Err(undone.given_up(upstream))
+            Err(undone.given_up())
         }
     }
 }
@@ -108,27 +111,23 @@ enum Why {
 }
 
 impl Undone {
-    /// For another try.
-    fn forgotten(mut self: Box<Self>, upstream: &Upstream) -> (Flight, Request<RequestBody>, Try) {
-        let (verdict, next) = match self.why {
-            Why::Unreachable => (Verdict::NoConnection, Try::Second),
-            Why::Stale => (Verdict::Nothing, Try::Fresh),
-            Why::Broken => (Verdict::Failure, Try::Fresh),
+    /// Tells the endpoint's breaker. Before another endpoint is chosen, since a probe makes room by that.
+    fn settle(&mut self, upstream: &Upstream) {
+        let verdict = match self.why {
+            Why::Unreachable => Verdict::NoConnection,
+            Why::Stale => Verdict::Nothing,
+            Why::Broken => Verdict::Failure,
         };
         upstream.report(self.flight.now(), &mut self.visit, verdict);
-        let Self { flight, request, .. } = *self;
-        (flight, request, next)
     }
 
     /// For the client.
-    fn given_up(mut self: Box<Self>, upstream: &Upstream) -> Refusal {
-        let (verdict, reason) = match self.why {
-            Why::Unreachable => (Verdict::NoConnection, Reason::UpstreamConnect),
-            Why::Stale | Why::Broken => (Verdict::Failure, Reason::UpstreamReset),
-        };
-        upstream.report(self.flight.now(), &mut self.visit, verdict);
+    fn given_up(self) -> Refusal {
         self.flight.broken(Outcome::Failure);
-        reason.into()
+        match self.why {
+            Why::Unreachable => Reason::UpstreamConnect.into(),
+            Why::Stale | Why::Broken => Reason::UpstreamReset.into(),
+        }
     }
 }
 
