@@ -193,8 +193,8 @@ pub struct Upstream {
     pub breaker: Option<Breaker>,
     /// `[upstream.health_check]`; `None` unless it is written.
     pub health_check: Option<HealthCheck>,
-    /// `[upstream.retry]`: how often the gateway itself tries again.
-    pub retry: RetryPolicy,
+    /// `[upstream.own_retries]`: how often the gateway itself tries again.
+    pub own_retries: RetryPolicy,
 }
 
 /// `[upstream.breaker]`

@@ -83,6 +83,12 @@ fn describe(upstream: &Upstream) -> Value {
         "capacity": capacity,
         "discipline": words::discipline(upstream.queue.discipline),
         "tenant_share": upstream.tenant_share,
+        "breaker": upstream.breaker.as_ref().map(|breaker| json!({
+            "connect_failures": breaker.policy.connect_failures,
+            "failure_ratio": breaker.policy.failure_ratio,
+            "min_requests": breaker.policy.min_requests,
+            "window_ms": millis(breaker.policy.window),
+        })),
         "retries": upstream.retries.map(|retries| json!({
             "percent": retries.percent,
             "burst": retries.burst,

@@ -55,6 +55,7 @@ fn routed(text: &mut String, policy: &Policy, found: &Explanation) {
         line(text, "bulkhead", &format!("at most {} of the route inside, then {status}", bulkhead.max));
     }
     line(text, "deadline", &deadline(found, upstream));
+    line(text, "breaker", &breaker(upstream));
     line(text, "limit", &limit(upstream));
     line(text, "queue", &queue(upstream));
     if let Some(share) = upstream.tenant_share {
@@ -95,6 +96,15 @@ fn deadline(found: &Explanation, upstream: &Upstream) -> String {
         (Some(deadline), Some(from)) => format!("{deadline:?}, says {from}; {timeout}"),
         _ => format!("none is said; {timeout}"),
     }
+}
+
+fn breaker(upstream: &Upstream) -> String {
+    let Some(breaker) = &upstream.breaker else { return "none".to_owned() };
+    let policy = &breaker.policy;
+    format!(
+        "opens after {} connections in a row that fail, or when {} of at least {} requests in {:?} fail; then 503",
+        policy.connect_failures, policy.failure_ratio, policy.min_requests, policy.window
+    )
 }
 
 fn limit(upstream: &Upstream) -> String {

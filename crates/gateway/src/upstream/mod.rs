@@ -87,8 +87,8 @@ impl Upstream {
             None => Arc::new(Endpoint::new(address.clone(), breaker)),
         };
         let retries = before.map(|before| before.retries.clone());
-        let retries = retries.unwrap_or_else(|| Arc::new(Retries::new(policy.retry)));
-        retries.reconfigure(policy.retry);
+        let retries = retries.unwrap_or_else(|| Arc::new(Retries::new(policy.own_retries)));
+        retries.reconfigure(policy.own_retries);
         let stats = before.map(|before| before.stats.clone()).unwrap_or_default();
         Self {
             gate,

@@ -150,9 +150,9 @@ pub(crate) static HEALTH_CHECK: Section = Section {
     ],
 };
 
-pub(crate) static RETRY: Section = Section {
-    name: "retry",
-    path: "upstream.retry",
+pub(crate) static OWN_RETRIES: Section = Section {
+    name: "own_retries",
+    path: "upstream.own_retries",
     shape: Shape::One,
     doc: "How often the gateway itself sends a request of the upstream above again: at most once, and only if nothing of it \
           was sent, or if doing it twice is as good as once (GET, HEAD, OPTIONS, TRACE, PUT, DELETE, without a body or \

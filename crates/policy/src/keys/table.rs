@@ -6,7 +6,7 @@ use tidegate_engine::{LIMIT_MAX, QUEUE_CAPACITY_MAX};
 
 use super::Absent::{Default, Means, Required};
 use super::{
-    BREAKER, FAIRNESS, Form, HEALTH_CHECK, Key, Kind, PRIORITY, RETRIES, RETRY, Section, Shape, TENANT,
+    BREAKER, FAIRNESS, Form, HEALTH_CHECK, Key, Kind, OWN_RETRIES, PRIORITY, RETRIES, Section, Shape, TENANT,
 };
 
 const UPSTREAMS_MAX: usize = 256;
@@ -193,7 +193,7 @@ pub(crate) static UPSTREAM: Section = Section {
     path: "upstream",
     shape: Shape::Many { max: UPSTREAMS_MAX },
     doc: "One service, protected by one concurrency limit and one queue. At least one is needed.",
-    inner: &[&CONCURRENCY, &QUEUE, &FAIRNESS, &RETRIES, &BREAKER, &HEALTH_CHECK, &RETRY],
+    inner: &[&CONCURRENCY, &QUEUE, &FAIRNESS, &RETRIES, &BREAKER, &HEALTH_CHECK, &OWN_RETRIES],
     not_yet: &[],
     keys: &[
         Key::new(

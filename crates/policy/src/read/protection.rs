@@ -1,4 +1,4 @@
-//! `[upstream.breaker]`, `[upstream.health_check]` and `[upstream.retry]`.
+//! `[upstream.breaker]`, `[upstream.health_check]` and `[upstream.own_retries]`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tidegate_engine::{BreakerPolicy, RetryPolicy};
 
 use super::Places;
 use super::section::{Found, Section, duration, factor, integer, switch, text};
-use crate::keys::{BREAKER, HEALTH_CHECK, RETRY};
+use crate::keys::{BREAKER, HEALTH_CHECK, OWN_RETRIES};
 use crate::model::{Breaker, Ejection, HealthCheck};
 use crate::problem::Report;
 use crate::values;
@@ -85,13 +85,13 @@ pub(crate) fn health_check(
     Some(HealthCheck { path: path?, interval, timeout, healthy_after, unhealthy_after })
 }
 
-pub(crate) fn retry(
+pub(crate) fn own_retries(
     index: usize,
     found: Option<Found<'_>>,
     report: &mut Report,
     places: &mut Places,
 ) -> RetryPolicy {
-    let mut section = Section::open(&RETRY, index, found, report, places);
+    let mut section = Section::open(&OWN_RETRIES, index, found, report, places);
     let policy = RetryPolicy {
         percent: section.value("percent", integer),
         burst: section.value("burst", integer),

@@ -107,7 +107,7 @@ fn the_shortest_policy_has_every_default() {
                             },
                         ),
                         health_check: None,
-                        retry: RetryPolicy {
+                        own_retries: RetryPolicy {
                             percent: 20,
                             burst: 100,
                             per_second: 10,

@@ -140,7 +140,7 @@ fn every_key_at_once() {
                                 unhealthy_after: 2,
                             },
                         ),
-                        retry: RetryPolicy {
+                        own_retries: RetryPolicy {
                             percent: 10,
                             burst: 20,
                             per_second: 5,
@@ -185,7 +185,7 @@ fn every_key_at_once() {
                         ),
                         breaker: None,
                         health_check: None,
-                        retry: RetryPolicy {
+                        own_retries: RetryPolicy {
                             percent: 20,
                             burst: 100,
                             per_second: 10,
@@ -247,7 +247,7 @@ fn every_key_at_once() {
                             },
                         ),
                         health_check: None,
-                        retry: RetryPolicy {
+                        own_retries: RetryPolicy {
                             percent: 20,
                             burst: 100,
                             per_second: 10,
