@@ -193,6 +193,33 @@ async fn a_probe_whose_client_leaves_does_not_keep_it_shut() {
     assert_eq!(gateway.metric(STATE).await, 0.0);
 }
 
+/// H9 (resilience4j#1432). However many come at once, over however many workers, only the probes get through; and all
+/// others are told so at once, though the probes are still under way.
+#[tokio::test]
+async fn only_the_probes_get_through() {
+    let address = nobody_yet().await;
+    let breaker = "[upstream.breaker]\nopen = \"100ms\"\nprobes = 3\nprobe_timeout = \"1h\"";
+    let gateway = Gateway::start(&Policy::before(address).workers(2).limit(100).rest(breaker)).await;
+    open(&gateway).await;
+    let service = Service::held_at(address).await;
+    gateway.until("its time to be over", |stats| stats.endpoint(0, "breaker") == "half_open").await;
+    let mut clients = Vec::new();
+    for _ in 0..64 {
+        clients.push(sent(gateway.clients, get("/")).await);
+    }
+    let stats = gateway.until("the others to be refused", |stats| stats.rejected("breaker_open") == 61).await;
+    assert_eq!((stats.get("in_flight"), stats.get("received")), (3, 5 + 64));
+    service.until_asked(3).await;
+    service.release(3);
+    let mut served = 0;
+    for client in &mut clients {
+        served += u32::from(client.message().await.status() == 200);
+    }
+    assert_eq!((served, service.seen().len()), (3, 3));
+    gateway.until_idle().await;
+    assert_eq!(gateway.metric(STATE).await, 0.0);
+}
+
 /// It can be turned off.
 #[tokio::test]
 async fn without_a_breaker_everybody_is_sent() {
