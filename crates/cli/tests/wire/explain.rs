@@ -74,23 +74,24 @@ fn what_becomes_of_a_request() {
     says(
         &["--request", "POST /x/..//checkout/7?a=1", "-H", "X-Tenant: acme"],
         expect![[r#"
-        POST /x/..//checkout/7?a=1
+            POST /x/..//checkout/7?a=1
 
-          route         POST /checkout/*, to orders
-          passed on as  /checkout/7?a=1
-          client        127.0.0.1
-          class         critical (1 of 3): that of the route
-          tenant        acme, by `x-tenant`, of weight 3
-          cost          1 slot
-          attempt       the first; nothing would tell another try from another request
-          rate limit    per-tenant: 10 in 1s, 20 at once, for the tenant acme
-          rate limit    per-client: 600 in 60s, 10 at once, for the client 127.0.0.1
-          bulkhead      at most 40 of the route inside, then 503
-          deadline      800ms, says the route; the upstream has 2s to answer, then 504
-          limit         adaptive (ebb), from 2 to 1000, at first 24
-          queue         at most 500ms, as many places as can be served in that time, discipline forecast
-          tenant share  at most 0.5 of the limit while it binds
-    "#]],
+              route         POST /checkout/*, to orders
+              passed on as  /checkout/7?a=1
+              client        127.0.0.1
+              class         critical (1 of 3): that of the route
+              tenant        acme, by `x-tenant`, of weight 3
+              cost          1 slot
+              attempt       the first; nothing would tell another try from another request
+              rate limit    per-tenant: 10 in 1s, 20 at once, for the tenant acme
+              rate limit    per-client: 600 in 60s, 10 at once, for the client 127.0.0.1
+              bulkhead      at most 40 of the route inside, then 503
+              deadline      800ms, says the route; the upstream has 2s to answer, then 504
+              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 10s fail; then 503
+              limit         adaptive (ebb), from 2 to 1000, at first 24
+              queue         at most 500ms, as many places as can be served in that time, discipline forecast
+              tenant share  at most 0.5 of the limit while it binds
+        "#]],
     );
     says(
         &[
@@ -117,6 +118,7 @@ fn what_becomes_of_a_request() {
               rate limit    per-client: 600 in 60s, 10 at once, for the client 2001:db8::/64
               bulkhead      at most 40 of the route inside, then 503
               deadline      200ms, says grpc-timeout; the upstream has 2s to answer, then 504
+              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 10s fail; then 503
               limit         adaptive (ebb), from 2 to 1000, at first 24
               queue         at most 500ms, as many places as can be served in that time, discipline forecast
               tenant share  at most 0.5 of the limit while it binds
@@ -148,6 +150,7 @@ fn what_becomes_of_a_request() {
               attempt       first or not makes no difference
               rate limit    per-client: 600 in 60s, 10 at once, for the client 203.0.113.7
               deadline      none is said; the upstream has 10s to answer, then 504
+              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 10s fail; then 503
               limit         4 slots
               queue         at most 500ms, 16 places, discipline codel
         "#]],
@@ -155,20 +158,21 @@ fn what_becomes_of_a_request() {
     says(
         &["--request", "GET /reports/1", "-H", "x-class: critical"],
         expect![[r#"
-        GET /reports/1
+            GET /reports/1
 
-          route         /reports/*, to reports
-          passed on as  /reports/1
-          client        127.0.0.1
-          class         default (2 of 3): `x-class` says critical, and a client that is no trusted proxy may claim at most default
-          tenant        nobody is told from anybody
-          cost          2 slots
-          attempt       first or not makes no difference
-          rate limit    per-client: 600 in 60s, 10 at once, for the client 127.0.0.1
-          deadline      none is said; the upstream has 10s to answer, then 504
-          limit         4 slots
-          queue         at most 500ms, 16 places, discipline codel
-    "#]],
+              route         /reports/*, to reports
+              passed on as  /reports/1
+              client        127.0.0.1
+              class         default (2 of 3): `x-class` says critical, and a client that is no trusted proxy may claim at most default
+              tenant        nobody is told from anybody
+              cost          2 slots
+              attempt       first or not makes no difference
+              rate limit    per-client: 600 in 60s, 10 at once, for the client 127.0.0.1
+              deadline      none is said; the upstream has 10s to answer, then 504
+              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 10s fail; then 503
+              limit         4 slots
+              queue         at most 500ms, 16 places, discipline codel
+        "#]],
     );
     says(
         &["--request", "GET /healthz HTTP/1.1", "-H", "sec-purpose: prefetch"],
@@ -260,6 +264,12 @@ fn for_programs() {
           "trusted": false,
           "upstream": {
             "algorithm": "ebb",
+            "breaker": {
+              "connect_failures": 5,
+              "failure_ratio": 0.8,
+              "min_requests": 20,
+              "window_ms": 10000.0
+            },
             "capacity": null,
             "discipline": "forecast",
             "limit": "adaptive",
