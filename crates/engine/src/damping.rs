@@ -49,14 +49,14 @@ pub(crate) struct Damping {
 
 impl Damping {
     pub(crate) fn new(policy: RetryPolicy) -> Self {
-        Self { policy, budget: budget(policy), told: Told::new(REMEMBERED) }
+        Self { policy, budget: RetryBudget::of(policy), told: Told::new(REMEMBERED) }
     }
 
     /// Puts other numbers in force. What was told to whom stays known.
     pub(crate) fn reconfigure(&mut self, policy: RetryPolicy) {
         if self.policy != policy {
             self.policy = policy;
-            self.budget = budget(policy);
+            self.budget = RetryBudget::of(policy);
         }
     }
 
@@ -100,8 +100,4 @@ impl Damping {
     pub(crate) fn left(&self) -> u32 {
         self.budget.left()
     }
-}
-
-const fn budget(policy: RetryPolicy) -> RetryBudget {
-    RetryBudget::new(policy.percent, policy.burst).with_per_second(policy.per_second)
 }

@@ -4,6 +4,7 @@
 
 use core::time::Duration;
 
+use crate::policy::RetryPolicy;
 use crate::time::{Timestamp, nanos};
 
 /// How long to wait before the next try.
@@ -91,6 +92,14 @@ impl RetryBudget {
     #[must_use]
     pub const fn with_per_second(self, per_second: u32) -> Self {
         Self { per_second, ..self }
+    }
+
+    /// The budget that a policy asks for. What a second brings can be saved up in any case, and one if it allows any: a
+    /// budget that could save up nothing would allow nothing.
+    pub fn of(policy: RetryPolicy) -> Self {
+        let one = u32::from(policy.percent > 0);
+        let burst = policy.burst.max(policy.per_second).max(one);
+        Self::new(policy.percent, burst).with_per_second(policy.per_second)
     }
 
     /// Time passes.

@@ -49,14 +49,11 @@ pub(crate) struct Retries {
 struct State {
     policy: RetryPolicy,
     budget: RetryBudget,
-    /// The second in which the last retry was, and how many there have been in it.
-    second: u64,
-    in_second: u32,
 }
 
 impl Retries {
     pub(super) fn new(policy: RetryPolicy) -> Self {
-        let state = State { policy, budget: budget(policy), second: 0, in_second: 0 };
+        let state = State { policy, budget: RetryBudget::of(policy) };
         Self { state: Mutex::new(state), decided: Default::default() }
     }
 
@@ -65,7 +62,7 @@ impl Retries {
         let mut state = self.lock();
         if state.policy != policy {
             state.policy = policy;
-            state.budget = budget(policy);
+            state.budget = RetryBudget::of(policy);
         }
     }
 
@@ -74,17 +71,11 @@ impl Retries {
         self.lock().budget.deposit();
     }
 
-    /// Whether the budget allows another try, which is counted if so. A few a second are allowed in any case: with few
-    /// requests a share of them is nothing.
+    /// Whether the budget allows another try, which is counted if so.
     pub(super) fn try_spend(&self, now: Timestamp) -> bool {
         let mut state = self.lock();
-        let second = now.as_nanos() / 1_000_000_000;
-        if second > state.second {
-            (state.second, state.in_second) = (second, 0);
-        }
-        let may = state.budget.try_spend() || state.in_second < state.policy.per_second;
-        state.in_second = state.in_second.saturating_add(may.into());
-        may
+        state.budget.refill(now);
+        state.budget.try_spend()
     }
 
     pub(super) fn count(&self, decision: Decision) {
@@ -95,7 +86,7 @@ impl Retries {
         self.decided[decision as usize].get()
     }
 
-    /// How many the budget allows just now, those aside that are allowed in any case.
+    /// How many the budget allows just now.
     pub(crate) fn left(&self) -> u32 {
         self.lock().budget.left()
     }
@@ -103,12 +94,6 @@ impl Retries {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A budget that can save up nothing would allow nothing, whatever its share.
-const fn budget(policy: RetryPolicy) -> RetryBudget {
-    let burst = if policy.percent > 0 && policy.burst == 0 { 1 } else { policy.burst };
-    RetryBudget::new(policy.percent, burst)
 }
 
 /// Whether doing it twice is as good as once (RFC 9110 section 9.2.2).
@@ -154,10 +139,10 @@ mod tests {
     /// H5. With few requests there are a few in any case.
     #[test]
     fn a_few_a_second_in_any_case() {
-        assert_eq!(retried(RetryPolicy { percent: 0, burst: 0, per_second: 10 }), 10 * 10);
+        assert_eq!(retried(RetryPolicy { percent: 0, burst: 0, per_second: 10 }), 10 * 10 + 9);
         let few = Retries::new(RetryPolicy { percent: 20, burst: 0, per_second: 3 });
         let at = |millis| few.try_spend(Timestamp::from_millis(millis));
-        assert_eq!([0, 1, 2, 3, 999, 1_000].map(at), [true, true, true, false, false, true]);
+        assert_eq!([0, 1, 2, 3, 400, 401].map(at), [true, true, true, false, true, false]);
     }
 
     /// A reload that changes nothing fills nothing.

@@ -108,7 +108,7 @@ pub(crate) static RETRIES: Section = Section {
             "per_second",
             Kind::Integer { min: 0, max: 100_000 },
             Default("1"),
-            "So many a second are let in however few first tries there are.",
+            "So many a second are let in besides, however few first tries there are.",
         ),
     ],
 };

@@ -170,7 +170,7 @@ pub(crate) static OWN_RETRIES: Section = Section {
             "per_second",
             Kind::Integer { min: 0, max: 10_000 },
             Default("10"),
-            "So many a second in any case, for upstreams with few requests.",
+            "So many a second besides, for upstreams with few requests.",
         ),
         Key::new(
             "burst",
