@@ -11,6 +11,7 @@ use tidegate_workload::Who;
 use crate::agenda::Rank;
 use crate::ending::Ending;
 use crate::gate::{Entry, Heard, Slot};
+use crate::passage::{self, Says};
 use crate::table::Key;
 use crate::world::{Call, Caller, Event, State, World};
 
@@ -26,13 +27,23 @@ pub(crate) enum Answer {
     Failed,
 }
 
+/// What is asked for, by whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) crowd: u16,
+    pub(crate) kind: u16,
+    /// What it is counted under.
+    pub(crate) who: Who,
+    pub(crate) says: Says,
+}
+
 impl World<'_> {
-    /// A call of what this crowd and kind of request needs, counted under this name.
+    /// A call of what this kind of request needs.
     pub(crate) fn new_call(
         &mut self,
         caller: Caller,
         service: u16,
-        (crowd, kind, who): (u16, u16, Who),
+        Asked { crowd, kind, who, says }: Asked,
         work: Option<Duration>,
     ) -> Key {
         let gate = match self.gates[usize::from(service)].len() {
@@ -48,6 +59,7 @@ impl World<'_> {
             crowd,
             kind,
             who,
+            says,
             began,
             work,
             state: State::New,
@@ -62,7 +74,7 @@ impl World<'_> {
         let Some(number) = call.gate else { return self.start(key, None) };
         let service = call.service;
         let gate = &mut self.gates[usize::from(service)][usize::from(number)];
-        match gate.enter(now, key, usize::from(call.crowd), usize::from(call.kind)) {
+        match gate.enter(now, key, (call.crowd, call.kind), call.says) {
             Entry::Passed(slot) => self.start(key, slot),
             Entry::Waiting(ticket) => call.state = State::Queued(ticket),
             Entry::Refused(rejection) => self.finish(key, Answer::Refused(rejection)),
@@ -104,16 +116,19 @@ impl World<'_> {
         };
         let waited = slot.is_some().then(|| now.since(call.began));
         call.slot = slot;
-        let (service, gate, caller, who) = (call.service, call.gate, call.caller, call.who);
+        let (service, caller, who, began) = (call.service, call.caller, call.who, call.began);
         let (crowd, kind, recorded) = (call.crowd, call.kind, call.work);
+        let gate = call.gate.map(|gate| &mut self.gates[usize::from(service)][usize::from(gate)]);
+        let overtaken = gate.is_some_and(|gate| waited.is_some() && gate.is_overtaken((crowd, kind), began));
         let cost = self.scenario.clients[usize::from(crowd)].mix[usize::from(kind)].cost;
         let work = self.work(service, cost, recorded);
         if let Caller::Client(task) = caller {
-            self.admitted(task);
+            self.let_in(task, overtaken);
             if let Some(waited) = waited {
                 self.meter.waited(who, waited);
             }
         }
+        self.watch_over(key);
         let Some(call) = self.calls.get_mut(key) else { return };
         call.state = State::Going(work);
         let delay = self.scenario.services[usize::from(service)].delay;
@@ -122,10 +137,27 @@ impl World<'_> {
         } else {
             self.agenda.plan(now.after(delay), Rank::Work, Event::Reach(key));
         }
-        if let Some(gate) = gate {
-            let timeout = self.gates[usize::from(service)][usize::from(gate)].setup.timeout;
-            self.agenda.plan(now.after(timeout), Rank::Work, Event::Overdue(key));
+    }
+
+    /// It leaves its gateway, which waits for the answer until it is overdue: by the policy, or by the deadline, of which
+    /// the service is told what is left.
+    fn watch_over(&mut self, key: Key) {
+        let now = self.now();
+        let Some(call) = self.calls.get_mut(key) else { return };
+        let Some(number) = call.gate else { return };
+        let gate = &self.gates[usize::from(call.service)][usize::from(number)];
+        let timeout = now.after(gate.setup.timeout);
+        let deadline = gate.passage(call.crowd, call.kind).deadline(call.began, call.says);
+        if let (Some(told), Some(deadline)) = (call.says.deadline, deadline) {
+            let left = passage::passed_on(now, deadline);
+            debug_assert!(left <= told.max(now), "a service is told of more time than its gateway was");
+            call.says.deadline = Some(left);
         }
+        let (at, reason) = match deadline {
+            Some(deadline) if deadline < timeout => (deadline, Reason::Deadline),
+            _ => (timeout, Reason::UpstreamTimeout),
+        };
+        self.agenda.plan(at, Rank::Work, Event::Overdue(key, reason));
     }
 
     /// The service gets it.
@@ -173,7 +205,9 @@ impl World<'_> {
         };
         *next += 1;
         *child = None;
-        let wanted = (call.crowd, call.kind, call.who);
+        // What the service was told it tells those whom it asks. A key is for one request, and that is another.
+        let says = Says { key: None, ..call.says };
+        let wanted = Asked { crowd: call.crowd, kind: call.kind, who: call.who, says };
         let asked = self.new_call(Caller::Service(key), *asked as u16, wanted, None);
         if let Some(Call { state: State::Working { child, .. }, .. }) = self.calls.get_mut(key) {
             *child = Some(asked);
@@ -257,7 +291,7 @@ impl World<'_> {
         self.settle(service, gate);
     }
 
-    pub(crate) fn overdue(&mut self, key: Key) {
+    pub(crate) fn overdue(&mut self, key: Key, reason: Reason) {
         let now = self.now();
         let Some(call) = self.calls.get_mut(key) else { return };
         let caller = std::mem::replace(&mut call.caller, Caller::Nobody);
@@ -265,8 +299,9 @@ impl World<'_> {
         if caller == Caller::Nobody {
             return;
         }
-        self.abandon(key, Ending::Overdue);
-        let late = Rejection { reason: Reason::UpstreamTimeout, retry_after: Duration::ZERO };
+        // How little time a client has says nothing about the service.
+        self.abandon(key, if reason == Reason::Deadline { Ending::Left } else { Ending::Overdue });
+        let late = Rejection { reason, retry_after: Duration::ZERO };
         match caller {
             Caller::Client(task) => self.answered(task, Answer::Refused(late), took, Duration::ZERO),
             Caller::Service(asking) => self.finish(asking, Answer::Broken),

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use tidegate_engine::{Reason, Timestamp};
-use tidegate_workload::Next;
+use tidegate_engine::{Attempt, Reason, Rejection, Timestamp};
+use tidegate_workload::{Hint, Next, Try};
 
 use crate::agenda::Rank;
-use crate::call::Answer;
+use crate::call::{Answer, Asked};
+use crate::passage::{self, Says};
 use crate::table::Key;
 use crate::world::{Caller, Event, Task, World};
 
@@ -24,7 +25,21 @@ impl World<'_> {
     pub(crate) fn want(&mut self, crowd: u16, kind: u16, work: Option<Duration>) {
         let who = self.meter.offered(self.elapsed(), self.who(crowd, kind));
         self.crowds[usize::from(crowd)].first_try();
-        let task = Task { crowd, kind, who, first: self.now(), attempts: 0, told: false, call: None, work };
+        let tenant = self.crowds[usize::from(crowd)].tenant();
+        let name = &self.scenario.clients[usize::from(crowd)].mix[usize::from(kind)].tenant;
+        self.wanted += 1;
+        let task = Task {
+            number: self.wanted,
+            crowd,
+            kind,
+            who,
+            first: self.now(),
+            attempts: 0,
+            sender: passage::sender(name, tenant),
+            told: false,
+            call: None,
+            work,
+        };
         let task = self.tasks.insert(task);
         self.try_now(task, crowd);
     }
@@ -52,14 +67,22 @@ impl World<'_> {
         let now = self.now();
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         wanted.attempts += 1;
-        let (crowd, kind, who, work) = (wanted.crowd, wanted.kind, wanted.who, wanted.work);
-        self.meter.attempted(who, wanted.told);
+        let (crowd, kind, who) = (wanted.crowd, wanted.kind, wanted.who);
         let clients = self.crowds[usize::from(crowd)].clients;
+        let one = wanted.one();
+        let says = Says {
+            sender: wanted.sender,
+            deadline: clients.timeout.filter(|_| clients.tells_deadline).map(|timeout| now.after(timeout)),
+            attempt: if one.retry && clients.retry.marked { Attempt::Retry } else { Attempt::Unsaid },
+            key: Some(passage::key(wanted.number)),
+        };
+        let work = wanted.work;
+        self.meter.attempted(who, one);
         if let Some(timeout) = clients.timeout {
             self.agenda.plan(now.after(timeout), Rank::Patience, Event::Patience(task));
         }
         let service = clients.mix[usize::from(kind)].service as u16;
-        let call = self.new_call(Caller::Client(task), service, (crowd, kind, who), work);
+        let call = self.new_call(Caller::Client(task), service, Asked { crowd, kind, who, says }, work);
         if let Some(wanted) = self.tasks.get_mut(task) {
             wanted.call = Some(call);
         }
@@ -67,9 +90,10 @@ impl World<'_> {
     }
 
     /// The attempt under way was let through.
-    pub(crate) fn admitted(&mut self, task: Key) {
-        if let Some(Task { told: true, who, .. }) = self.tasks.get_mut(task) {
-            self.meter.told_admitted(*who);
+    pub(crate) fn let_in(&mut self, task: Key, overtaken: bool) {
+        if let Some(wanted) = self.tasks.get_mut(task) {
+            let (who, one) = (wanted.who, wanted.one());
+            self.meter.let_in(who, one, overtaken);
         }
     }
 
@@ -87,15 +111,11 @@ impl World<'_> {
             }
             Answer::Broken | Answer::Failed => {
                 self.meter.broken(who);
-                self.failed(task, None);
+                self.failed(task, Hint::Unsaid);
             }
             Answer::Refused(rejection) => {
-                let reason = rejection.reason;
-                self.meter.rejected(elapsed, who, reason, took);
-                // The timeout of an upstream says nothing about when to come back.
-                let told =
-                    (reason != Reason::UpstreamTimeout).then(|| whole_seconds(rejection.told(longest)));
-                self.failed(task, told);
+                self.meter.rejected(elapsed, who, rejection.reason, took);
+                self.failed(task, hint(rejection, longest));
             }
         }
     }
@@ -106,15 +126,15 @@ impl World<'_> {
         let Some(call) = wanted.call.take() else { return };
         self.meter.left(wanted.who);
         self.leave(call);
-        self.failed(task, None);
+        self.failed(task, Hint::Unsaid);
     }
 
-    fn failed(&mut self, task: Key, told: Option<Duration>) {
+    fn failed(&mut self, task: Key, hint: Hint) {
         // The patience with the attempt that has failed must not end the next one.
         let Some(task) = self.tasks.rename(task) else { return };
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         let (crowd, who, attempts) = (usize::from(wanted.crowd), wanted.who, wanted.attempts);
-        match self.crowds[crowd].failed(attempts, told) {
+        match self.crowds[crowd].failed(attempts, hint) {
             Next::Again { after, told } => {
                 wanted.told = told;
                 let at = self.now().after(after);
@@ -133,6 +153,23 @@ impl World<'_> {
         if let Some(at) = self.crowds[usize::from(task.crowd)].asks_again(elapsed) {
             self.agenda.plan(Timestamp::ZERO.after(at), Rank::Arrival, Event::Ask(task.crowd));
         }
+    }
+}
+
+impl Task {
+    /// What there is to say of the attempt under way.
+    const fn one(&self) -> Try {
+        Try { told: self.told, retry: self.attempts > 1 }
+    }
+}
+
+/// What the answer says about trying again.
+fn hint(rejection: Rejection, longest: Duration) -> Hint {
+    match rejection.reason {
+        // Too late is too late, whenever one comes back.
+        Reason::UpstreamTimeout | Reason::Deadline => Hint::Unsaid,
+        Reason::RetryBudget => Hint::Never,
+        _ => Hint::After(whole_seconds(rejection.told(longest))),
     }
 }
 

@@ -4,9 +4,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_engine::{AdmissionPolicy, Capacity, LimitPolicy, QueuePolicy, RouteId};
-use tidegate_policy::{Policy, RateKey, RateLimit};
+use tidegate_policy::{Policy, RateLimit};
 use tidegate_workload as workload;
-use tidegate_workload::{BEST_STATIC, Change, Kind, NO_CONTROL, NamedPolicy, Product, Scenario, Service};
+use tidegate_workload::{BEST_STATIC, Change, NO_CONTROL, NamedPolicy, Product, Scenario, Service};
+
+use crate::passage::{self, Passage};
 
 /// What a scenario is played against.
 #[derive(Clone, Debug)]
@@ -73,15 +75,6 @@ pub(crate) struct Setup {
     pub(crate) passages: Vec<Vec<Passage>>,
 }
 
-/// How one kind of request passes a gateway.
-#[derive(Clone, Debug)]
-pub(crate) struct Passage {
-    pub(crate) route: RouteId,
-    pub(crate) exempt: bool,
-    /// The rate limits that apply, as indices into the policy's, each with the key that this kind has there.
-    pub(crate) limits: Vec<(usize, u64)>,
-}
-
 /// The gateway before a service; `None` if nothing stands there.
 pub(crate) fn setup(scenario: &Scenario, control: &Control, service: usize) -> Option<Setup> {
     match control {
@@ -114,39 +107,8 @@ fn of_policy(scenario: &Scenario, policy: &Policy, service: usize) -> Option<Set
         orphan_max: upstream.orphan_max,
         retry_after_max: policy.server.retry_after_max,
         rate_limits: policy.rate_limits.clone(),
-        passages: passages(scenario, |kind| passage(policy, kind)),
+        passages: passage::all(scenario, |clients, kind| Passage::of(policy, clients, kind)),
     })
-}
-
-/// The route that a kind takes, as in the gateway: the first that matches.
-///
-/// Whoever asks on a route that the policy does not have gets a 404, which no scenario is about; it goes through.
-fn passage(policy: &Policy, kind: &Kind) -> Passage {
-    let matches = |route: &tidegate_policy::Route| {
-        route.path.matches(&kind.path) && (route.methods.is_empty() || route.methods.contains(&kind.method))
-    };
-    let Some(route) = policy.routes.iter().position(matches) else {
-        return Passage { route: RouteId(0), exempt: true, limits: Vec::new() };
-    };
-    let applies = |limit: &RateLimit| {
-        limit.paths.is_empty() || limit.paths.iter().any(|pattern| pattern.matches(&kind.path))
-    };
-    let limits = policy.rate_limits.iter().enumerate().filter(|(_, limit)| applies(limit));
-    // A tenant is one caller, with an address and a key of its own.
-    let key = |limit: &RateLimit| match limit.key {
-        RateKey::ClientIp | RateKey::Header(_) | RateKey::Tenant => hash(kind.tenant.as_bytes()),
-        RateKey::Route => route as u64,
-        RateKey::Global => 0,
-    };
-    Passage {
-        route: RouteId(route as u32),
-        exempt: policy.routes[route].exempt,
-        limits: limits.map(|(index, limit)| (index, key(limit))).collect(),
-    }
-}
-
-fn passages(scenario: &Scenario, passage: impl Fn(&Kind) -> Passage) -> Vec<Vec<Passage>> {
-    scenario.clients.iter().map(|clients| clients.mix.iter().map(&passage).collect()).collect()
 }
 
 fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
@@ -169,7 +131,7 @@ fn best_static(scenario: &Scenario, service: usize) -> Option<Setup> {
         orphan_max: scenario.duration,
         retry_after_max: Duration::from_secs(60),
         rate_limits: Vec::new(),
-        passages: passages(scenario, |_| Passage { route: RouteId(0), exempt: false, limits: Vec::new() }),
+        passages: passage::all(scenario, |_, _| Passage::plain()),
     };
     Some(setup)
 }
@@ -195,10 +157,4 @@ fn best_limit(service: &Service) -> Option<NonZeroU32> {
 pub(crate) fn best_limit_after(change: Change, gateways: u32) -> Option<LimitPolicy> {
     let Change::Workers(workers) = change else { return None };
     NonZeroU32::new(workers.div_ceil(gateways)).map(LimitPolicy::Fixed)
-}
-
-/// FNV-1a: names of a scenario are not chosen by an enemy, and the same name must always be the same key.
-fn hash(name: &[u8]) -> u64 {
-    name.iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_workload::{
-    Arrivals, Clients, CubicRate, Next, OpenArrivals, Purpose, Random, Retries, ServiceTime,
+    Arrivals, Clients, CubicRate, Hint, Next, OpenArrivals, Purpose, Random, Retries, ServiceTime,
 };
 
 /// Clients of one sort, as they are during a run.
@@ -79,6 +79,14 @@ impl<'a> Crowd<'a> {
         self.clients.draw_kind(&mut self.choosing)
     }
 
+    /// Which of the tenants behind one name the next request is of.
+    pub(crate) fn tenant(&mut self) -> usize {
+        match self.clients.tenants.get() {
+            1 => 0,
+            tenants => self.choosing.below(tenants as usize),
+        }
+    }
+
     /// How long they wait before they send, because they were refused.
     pub(crate) fn holds_back(&mut self, now: Duration) -> Option<Duration> {
         let wait = self.rate.as_mut()?.send(now);
@@ -98,7 +106,7 @@ impl<'a> Crowd<'a> {
         self.retries.first_try();
     }
 
-    pub(crate) fn failed(&mut self, failures: u32, retry_after: Option<Duration>) -> Next {
-        self.retries.failed(failures, retry_after, &mut self.deciding)
+    pub(crate) fn failed(&mut self, failures: u32, hint: Hint) -> Next {
+        self.retries.failed(failures, hint, &mut self.deciding)
     }
 }

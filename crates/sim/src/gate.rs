@@ -7,12 +7,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_engine::{
-    Admission, Arrival, Decision, Event, LimitPolicy, Permit, RateLimiter, Rejection, Ticket, Timestamp,
+    Admission, Decision, Event, LimitPolicy, Permit, RateLimiter, Rejection, Ticket, Timestamp,
 };
 
-use crate::control::{Passage, Setup};
+use crate::control::Setup;
 use crate::ending::Ending;
 use crate::model::{Model, Sample};
+use crate::passage::{Passage, Says};
 
 /// One gateway before one service. `C` is what whoever asks calls a request.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Gate<C> {
     /// Says the limit in the place of the policy.
     model: Option<Model>,
     limiters: Vec<RateLimiter>,
+    /// For each kind of request, when the one began that came last of those that were let in.
+    newest: Vec<Vec<Timestamp>>,
     /// By the index of their tickets.
     waiting: Vec<Option<C>>,
     /// Who was granted or refused after waiting, in order.
@@ -73,6 +76,7 @@ impl<C: Copy> Gate<C> {
                 .iter()
                 .map(|limit| RateLimiter::new(limit.quota, limit.max_keys))
                 .collect(),
+            newest: setup.passages.iter().map(|kinds| vec![Timestamp::ZERO; kinds.len()]).collect(),
             setup,
             model,
             waiting: Vec::new(),
@@ -81,16 +85,22 @@ impl<C: Copy> Gate<C> {
         }
     }
 
-    /// A request of this kind, of this crowd, arrives.
-    pub(crate) fn enter(&mut self, now: Timestamp, who: C, crowd: usize, kind: usize) -> Entry {
-        let passage = &self.setup.passages[crowd][kind];
+    /// How a kind of request, of this crowd, passes.
+    pub(crate) fn passage(&self, crowd: u16, kind: u16) -> &Passage {
+        &self.setup.passages[usize::from(crowd)][usize::from(kind)]
+    }
+
+    /// A request of this kind, of this crowd, arrives, and says this of itself.
+    pub(crate) fn enter(&mut self, now: Timestamp, who: C, (crowd, kind): (u16, u16), says: Says) -> Entry {
+        let passage = &self.setup.passages[usize::from(crowd)][usize::from(kind)];
         if passage.exempt {
             return Entry::Passed(None);
         }
-        if let Some(rejection) = over_a_rate(&mut self.limiters, now, passage, self.setup.retry_after_max) {
+        let longest = self.setup.retry_after_max;
+        if let Some(rejection) = over_a_rate(&mut self.limiters, now, passage, says, longest) {
             return Entry::Refused(rejection);
         }
-        let decision = self.admission.arrive(now, Arrival::new(passage.route));
+        let decision = self.admission.arrive(now, passage.arrival(now, says));
         // First: the ticket of this arrival may have the index of one that has ended just now.
         self.hear();
         match decision {
@@ -108,6 +118,13 @@ impl<C: Copy> Gate<C> {
                 Entry::Waiting(ticket)
             }
         }
+    }
+
+    /// A request of this kind, which began then, is let in. Says whether one has been that came later.
+    pub(crate) fn is_overtaken(&mut self, (crowd, kind): (u16, u16), began: Timestamp) -> bool {
+        let newest = &mut self.newest[usize::from(crowd)][usize::from(kind)];
+        let before = std::mem::replace(newest, began.max(*newest));
+        began < before
     }
 
     pub(crate) fn complete(&mut self, now: Timestamp, mut slot: Slot, ending: Ending) {
@@ -221,11 +238,12 @@ fn over_a_rate(
     limiters: &mut [RateLimiter],
     now: Timestamp,
     passage: &Passage,
+    says: Says,
     longest: Duration,
 ) -> Option<Rejection> {
-    let mut reservations = Vec::with_capacity(passage.limits.len());
+    let mut reservations = Vec::new();
     let mut over: Option<Rejection> = None;
-    for &(index, key) in &passage.limits {
+    for (index, key) in passage.limits(says) {
         match limiters[index].peek(now, key, NonZeroU32::MIN) {
             Ok(reservation) => reservations.push(reservation),
             Err(refusal) => {
@@ -237,7 +255,7 @@ fn over_a_rate(
     if over.is_some() {
         return over;
     }
-    for (&(index, _), reservation) in passage.limits.iter().zip(reservations) {
+    for ((index, _), reservation) in passage.limits(says).zip(reservations) {
         limiters[index].commit(reservation);
     }
     None

@@ -37,6 +37,7 @@ mod crowd;
 mod ending;
 mod gate;
 mod model;
+mod passage;
 mod play;
 mod sharing;
 mod station;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use tidegate_engine::{Ticket, Timestamp};
+use tidegate_engine::{Reason, Ticket, Timestamp};
 use tidegate_workload::{Change, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who};
 
 use crate::agenda::{Agenda, Rank};
@@ -15,6 +15,7 @@ use crate::control::{self, Control, Setup};
 use crate::crowd::Crowd;
 use crate::gate::{Gate, Slot};
 use crate::model::Model;
+use crate::passage::Says;
 use crate::station::{Look, Place, Station};
 use crate::table::{Key, Table};
 
@@ -57,6 +58,8 @@ pub(crate) struct World<'a> {
     pub(crate) balancing: Random,
     /// Where the kinds of each crowd are counted.
     pub(crate) whos: Vec<Vec<Who>>,
+    /// How many tasks there have been.
+    pub(crate) wanted: u64,
     best: bool,
     every_look: Duration,
     end: Timestamp,
@@ -79,7 +82,7 @@ pub(crate) enum Event {
     /// A gateway has to be woken.
     Wake(u16, u16),
     /// The answer to a call is overdue at its gateway.
-    Overdue(Key),
+    Overdue(Key, Reason),
     /// An orphan has had its time.
     OrphanEnds(Key),
     /// A service has something done.
@@ -97,11 +100,15 @@ pub(crate) enum Event {
 /// What a client wants, over all its attempts.
 #[derive(Debug)]
 pub(crate) struct Task {
+    /// No other has it.
+    pub(crate) number: u64,
     pub(crate) crowd: u16,
     pub(crate) kind: u16,
     pub(crate) who: Who,
     pub(crate) first: Timestamp,
     pub(crate) attempts: u32,
+    /// Which of the tenants behind the name of its own it is of.
+    pub(crate) sender: u64,
     /// It was told to come back for this attempt.
     pub(crate) told: bool,
     /// The attempt under way.
@@ -120,6 +127,7 @@ pub(crate) struct Call {
     pub(crate) crowd: u16,
     pub(crate) kind: u16,
     pub(crate) who: Who,
+    pub(crate) says: Says,
     pub(crate) began: Timestamp,
     pub(crate) work: Option<Duration>,
     pub(crate) state: State,
@@ -195,6 +203,7 @@ impl<'a> World<'a> {
             failing: scenario.services.iter().map(|service| service.fails).collect(),
             balancing: Random::stream(seed, Purpose::Balance, 0),
             whos,
+            wanted: 0,
             best: control.knows_best(),
             every_look: (scenario.duration / LOOKS).max(Duration::from_nanos(1)),
             end: Timestamp::ZERO.after(scenario.duration),
@@ -280,7 +289,7 @@ impl<'a> World<'a> {
                 self.gates[usize::from(service)][usize::from(gate)].wake(now);
                 self.settle(service, gate);
             }
-            Event::Overdue(call) => self.overdue(call),
+            Event::Overdue(call, reason) => self.overdue(call, reason),
             Event::OrphanEnds(call) => self.orphan_ends(call),
             Event::Look(service, look) => self.look(service, look),
             Event::Reach(call) => self.reach(call),
@@ -359,7 +368,7 @@ impl<'a> World<'a> {
             Event::Arrive(crowd, _) | Event::Ask(crowd) => u64::from(crowd),
             Event::Retry(key)
             | Event::Patience(key)
-            | Event::Overdue(key)
+            | Event::Overdue(key, _)
             | Event::OrphanEnds(key)
             | Event::Reach(key)
             | Event::Return(key) => 1 << 16 | u64::from(key.index) << 20,

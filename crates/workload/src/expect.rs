@@ -56,6 +56,16 @@ pub enum Metric {
     Rejected,
     /// Attempts refused for one reason.
     RejectedFor(Reason),
+    /// Attempts that were not the first.
+    Retries,
+    /// Those as a share of the attempts.
+    RetryShare,
+    /// Retries that were let in.
+    RetriesLetIn,
+    /// Those for each first try that was let in.
+    RetriesLetInShare,
+    /// Of those who were let in, the share that was overtaken by somebody of the same kind.
+    OvertakenShare,
     /// Attempts refused or broken off by a service.
     Broken,
     /// Work finished for nobody.
@@ -87,7 +97,7 @@ pub enum Quantile {
 
 impl Metric {
     /// Their names in scenario files, without those of reasons.
-    const NAMES: [(&'static str, Self); 20] = [
+    const NAMES: [(&'static str, Self); 25] = [
         ("offered", Self::Offered),
         ("goodput", Self::Goodput),
         ("goodput_share", Self::GoodputShare),
@@ -96,6 +106,11 @@ impl Metric {
         ("attempts", Self::Attempts),
         ("amplification", Self::Amplification),
         ("rejected", Self::Rejected),
+        ("retries", Self::Retries),
+        ("retry_share", Self::RetryShare),
+        ("retries_let_in", Self::RetriesLetIn),
+        ("retries_let_in_share", Self::RetriesLetInShare),
+        ("overtaken_share", Self::OvertakenShare),
         ("broken", Self::Broken),
         ("late", Self::Late),
         ("told_admitted", Self::ToldAdmitted),
@@ -222,6 +237,11 @@ fn of_totals(metric: Metric, totals: &Totals, runs: u32) -> Option<f64> {
         Metric::Amplification => totals.amplification(),
         Metric::Rejected => per_run(totals.refusals()),
         Metric::RejectedFor(reason) => per_run(totals.rejected[reason as usize]),
+        Metric::Retries => per_run(totals.retries),
+        Metric::RetryShare => totals.retry_share()?,
+        Metric::RetriesLetIn => per_run(totals.retries_let_in),
+        Metric::RetriesLetInShare => totals.retries_let_in_share()?,
+        Metric::OvertakenShare => totals.overtaken_share()?,
         Metric::Broken => per_run(totals.broken),
         Metric::Late => per_run(totals.late),
         Metric::ToldAdmitted => totals.told_admitted_share()?,

@@ -20,12 +20,12 @@ pub use random::{Purpose, Random};
 
 mod report;
 pub use report::{
-    Bucket, Found, Gauges, Latencies, MadeBy, Meter, Report, Series, Totals, Verdict, Who, Window, judge,
-    page, table,
+    Bucket, Found, Gauges, Latencies, MadeBy, Meter, Report, Series, Totals, Try, Verdict, Who, Window,
+    judge, page, table,
 };
 
 mod retry;
-pub use retry::{Next, Retries, RetryPolicy};
+pub use retry::{Hint, Next, Retries, RetryPolicy};
 
 mod scenario;
 pub use scenario::{

@@ -21,6 +21,8 @@ pub struct RetryPolicy {
     pub honours_retry_after: bool,
     /// Whether all these clients together slow down when they are refused, by [`CubicRate`](crate::CubicRate).
     pub slows_down: bool,
+    /// Whether they say so when a request was tried before.
+    pub marked: bool,
 }
 
 impl RetryPolicy {
@@ -31,7 +33,19 @@ impl RetryPolicy {
         budget_percent: None,
         honours_retry_after: false,
         slows_down: false,
+        marked: false,
     };
+}
+
+/// What a refusal says about trying again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing, or it was no refusal.
+    Unsaid,
+    /// It makes sense after so long.
+    After(Duration),
+    /// Not to.
+    Never,
 }
 
 /// What a client does next.
@@ -72,20 +86,20 @@ impl Retries {
         }
     }
 
-    /// One of them has failed `failures` times in a row, and was told to come back after `retry_after` if it was told
-    /// anything.
-    pub fn failed(&mut self, failures: u32, retry_after: Option<Duration>, random: &mut Random) -> Next {
-        if failures >= self.policy.attempts {
+    /// One of them has failed `failures` times in a row, and the last time this was said about trying again.
+    pub fn failed(&mut self, failures: u32, hint: Hint, random: &mut Random) -> Next {
+        let hint = if self.policy.honours_retry_after { hint } else { Hint::Unsaid };
+        if failures >= self.policy.attempts || hint == Hint::Never {
             return Next::GiveUp;
         }
         if self.budget.as_mut().is_some_and(|budget| !budget.try_spend()) {
             return Next::GiveUp;
         }
         let backoff = self.policy.backoff.wait(failures, random.bits());
-        match retry_after.filter(|_| self.policy.honours_retry_after) {
+        match hint {
             // Whoever is told a time and backs off besides waits for the longer of the two.
-            Some(told) => Next::Again { after: told.max(backoff), told: true },
-            None => Next::Again { after: backoff, told: false },
+            Hint::After(told) => Next::Again { after: told.max(backoff), told: true },
+            Hint::Unsaid | Hint::Never => Next::Again { after: backoff, told: false },
         }
     }
 }
@@ -107,7 +121,7 @@ mod tests {
         let mut three = retries(3, false);
         let again = Next::Again { after: Duration::ZERO, told: false };
         assert_eq!(
-            [1, 2, 3].map(|failures| three.failed(failures, None, &mut random)),
+            [1, 2, 3].map(|failures| three.failed(failures, Hint::Unsaid, &mut random)),
             [again, again, Next::GiveUp]
         );
     }
@@ -116,8 +130,11 @@ mod tests {
     fn what_is_told_is_honoured_by_whoever_does() {
         let mut random = Random::stream(1, Purpose::Clients, 0);
         let told = Next::Again { after: SECOND, told: true };
-        assert_eq!(retries(2, true).failed(1, Some(SECOND), &mut random), told);
+        assert_eq!(retries(2, true).failed(1, Hint::After(SECOND), &mut random), told);
+        assert_eq!(retries(2, true).failed(1, Hint::Never, &mut random), Next::GiveUp);
         let not = Next::Again { after: Duration::ZERO, told: false };
-        assert_eq!(retries(2, false).failed(1, Some(SECOND), &mut random), not);
+        for hint in [Hint::After(SECOND), Hint::Never] {
+            assert_eq!(retries(2, false).failed(1, hint, &mut random), not);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The scenario that a log is played in: one service of which the log has told, and whoever comes as they are handed in.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_workload::{
@@ -55,6 +56,9 @@ pub(crate) fn scenario(
         name: "as logged".to_owned(),
         arrivals: Arrivals::Recorded,
         timeout: args.timeout,
+        tells_deadline: false,
+        identified: false,
+        tenants: NonZeroU32::MIN,
         // The log has the retries already, each as a request of its own.
         retry: RetryPolicy::NONE,
         mix: kinds.kinds.clone(),

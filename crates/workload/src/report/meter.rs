@@ -19,6 +19,15 @@ pub struct Who {
     counts: bool,
 }
 
+/// What there is to say of an attempt besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Try {
+    /// Its client was told to come back now.
+    pub told: bool,
+    /// It is not the first of its request.
+    pub retry: bool,
+}
+
 /// How things stand at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
@@ -82,20 +91,26 @@ impl Meter {
         who
     }
 
-    /// It asks for it. `told`: it was told to come back now.
-    pub fn attempted(&mut self, who: Who, told: bool) {
+    /// It asks for it.
+    pub fn attempted(&mut self, who: Who, one: Try) {
         self.count(who, |totals| {
             totals.attempts += 1;
-            totals.told += u64::from(told);
+            totals.told += u64::from(one.told);
+            totals.retries += u64::from(one.retry);
         });
     }
 
-    /// An attempt of somebody who was told to come back was not refused.
-    pub fn told_admitted(&mut self, who: Who) {
-        self.count(who, |totals| totals.told_admitted += 1);
+    /// An attempt was let through to its service. `overtaken`: after one of the same kind that had come later.
+    pub fn let_in(&mut self, who: Who, one: Try, overtaken: bool) {
+        self.count(who, |totals| {
+            totals.let_in += 1;
+            totals.told_admitted += u64::from(one.told);
+            totals.retries_let_in += u64::from(one.retry);
+            totals.overtaken += u64::from(overtaken);
+        });
     }
 
-    /// A gateway has let an attempt through, so long after it was made.
+    /// That took a gateway so long.
     pub fn waited(&mut self, who: Who, wait: Duration) {
         if who.counts {
             self.report.waited.record(wait);

@@ -21,7 +21,7 @@ mod sample;
 
 pub use html::{MadeBy, page};
 pub use latency::Latencies;
-pub use meter::{Gauges, Meter, Who};
+pub use meter::{Gauges, Meter, Try, Who};
 pub use series::{Bucket, Series, Window};
 pub use table::table;
 pub use verdict::{Found, Verdict, judge};
@@ -74,6 +74,14 @@ pub struct Totals {
     pub left: u64,
     /// Attempts that a service refused or broke off by itself.
     pub broken: u64,
+    /// Attempts that were let through to their service.
+    pub let_in: u64,
+    /// Attempts that were not the first of their request.
+    pub retries: u64,
+    /// Of those, the ones that were let through.
+    pub retries_let_in: u64,
+    /// Attempts that were let through after one of the same kind that had come later.
+    pub overtaken: u64,
     /// Attempts that a gateway refused, by reason.
     pub rejected: [u64; Reason::ALL.len()],
     /// Work that a service has finished for somebody who was not there any more.
@@ -115,6 +123,22 @@ impl Totals {
         (self.told > 0).then(|| share(self.told_admitted, self.told))
     }
 
+    /// Retries as a share of the attempts; `None` if there were none.
+    pub fn retry_share(&self) -> Option<f64> {
+        (self.attempts > 0).then(|| share(self.retries, self.attempts))
+    }
+
+    /// Retries let through for each first try that was; `None` if no first try was.
+    pub fn retries_let_in_share(&self) -> Option<f64> {
+        let first = self.let_in.saturating_sub(self.retries_let_in);
+        (first > 0).then(|| share(self.retries_let_in, first))
+    }
+
+    /// Of those who were let through, the share that somebody overtook who had come later.
+    pub fn overtaken_share(&self) -> Option<f64> {
+        (self.let_in > 0).then(|| share(self.overtaken, self.let_in))
+    }
+
     /// Adds what another run has counted.
     pub fn add(&mut self, other: &Self) {
         let counts = [
@@ -125,6 +149,10 @@ impl Totals {
             (&mut self.left, other.left),
             (&mut self.broken, other.broken),
             (&mut self.late, other.late),
+            (&mut self.let_in, other.let_in),
+            (&mut self.retries, other.retries),
+            (&mut self.retries_let_in, other.retries_let_in),
+            (&mut self.overtaken, other.overtaken),
             (&mut self.told, other.told),
             (&mut self.told_admitted, other.told_admitted),
         ];

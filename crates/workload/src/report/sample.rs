@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidegate_engine::Reason;
 
-use super::{Gauges, Meter, Report};
+use super::{Gauges, Meter, Report, Try};
 use crate::scenario::Scenario;
 
 pub(super) fn scenario() -> Scenario {
@@ -51,7 +51,7 @@ fn report(policy: &str, rest: u64) -> Report {
         let now = Duration::from_millis(number * 33);
         let who = meter.who(if number.is_multiple_of(3) { "checkout" } else { "search" }, "people");
         let who = meter.offered(now, who);
-        meter.attempted(who, number.is_multiple_of(50) && policy == "gate");
+        meter.attempted(who, Try { told: number.is_multiple_of(50) && policy == "gate", retry: false });
         if useful(number) {
             meter.served(now, who, Duration::from_millis(100 + number));
         } else if policy == "no control" {

@@ -123,6 +123,9 @@ fn endings(reports: &[Report]) -> Sheet {
         (column("", "pending"), counted(Totals::pending)),
         (column("told to return", "came"), counted(|totals| totals.told)),
         (column("told to return", "let in"), Box::new(told)),
+        (column("retries", "came"), counted(|totals| totals.retries)),
+        (column("retries", "let in"), counted(|totals| totals.retries_let_in)),
+        (column("", "overtaken"), counted(|totals| totals.overtaken)),
     ]);
     columns.retain(|(_, cell)| reports.iter().any(|report| cell(report).0));
     let row =

@@ -111,6 +111,12 @@ pub(super) struct Clients {
     pub(super) from: Option<Span>,
     pub(super) until: Option<Span>,
     pub(super) timeout: Option<Span>,
+    /// Whether they tell the gateway how long they wait.
+    #[serde(default)]
+    pub(super) tells_deadline: bool,
+    /// Whether all tries of a request carry the same key.
+    #[serde(default)]
+    pub(super) identified: bool,
     #[serde(default)]
     pub(super) retry: Retry,
     #[serde(default)]
@@ -119,6 +125,8 @@ pub(super) struct Clients {
     pub(super) method: Option<String>,
     pub(super) class: Option<String>,
     pub(super) tenant: Option<String>,
+    /// So many tenants in the place of one.
+    pub(super) tenants: Option<NonZeroU32>,
     pub(super) cost: Option<f64>,
     pub(super) service: Option<String>,
 }
@@ -163,6 +171,9 @@ pub(super) struct Retry {
     pub(super) honours_retry_after: bool,
     #[serde(default)]
     pub(super) slows_down: bool,
+    /// Whether they say so when a request was tried before.
+    #[serde(default)]
+    pub(super) marked: bool,
 }
 
 fn one_attempt() -> u32 {
@@ -179,6 +190,7 @@ impl Default for Retry {
             budget_percent: None,
             honours_retry_after: false,
             slows_down: false,
+            marked: false,
         }
     }
 }

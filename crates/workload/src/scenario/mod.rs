@@ -140,6 +140,12 @@ pub struct Clients {
     pub arrivals: Arrivals,
     /// How long they wait for an answer before they leave.
     pub timeout: Option<Duration>,
+    /// Whether they say so to whom they ask.
+    pub tells_deadline: bool,
+    /// Whether all tries of a request carry a key that tells it from others.
+    pub identified: bool,
+    /// So many tenants hide behind the name of each tenant, and each request is of one of them.
+    pub tenants: NonZeroU32,
     /// What they do about a failure.
     pub retry: RetryPolicy,
     /// What they ask for. Never empty.

@@ -349,7 +349,7 @@ fn clients(
                 file::Spacing::Even => Spacing::Even,
                 file::Spacing::Poisson => Spacing::Poisson,
             },
-            together: together(clients.batch, &span)?,
+            together: at_most("batch", clients.batch, &span)?,
             pieces: pieces(rate.0, &clients.change, from, until, &span)?,
         },
         (None, Some(bursts), None) if bursts.len() <= CHANGES_MAX => {
@@ -375,16 +375,28 @@ fn clients(
         name: clients.name.clone(),
         arrivals,
         timeout: clients.timeout.map(|Span(timeout)| timeout),
+        tells_deadline: tells_deadline(clients, &span)?,
+        identified: clients.identified,
+        tenants: at_most("tenants", clients.tenants, &span)?,
         retry: retry(&clients.retry, &span)?,
         mix: mix(clients, services, &span)?,
     })
 }
 
-fn together(batch: Option<NonZeroU32>, span: &Range<usize>) -> Result<NonZeroU32, Failure> {
-    match batch.unwrap_or(NonZeroU32::MIN) {
-        batch if batch.get() <= USERS_MAX => Ok(batch),
-        _ => wrong(span.clone(), format!("`batch` is at most {USERS_MAX}"), ""),
+/// One, unless it is said; and not more than there may be of anybody.
+fn at_most(what: &str, number: Option<NonZeroU32>, span: &Range<usize>) -> Result<NonZeroU32, Failure> {
+    match number.unwrap_or(NonZeroU32::MIN) {
+        number if number.get() <= USERS_MAX => Ok(number),
+        _ => wrong(span.clone(), format!("`{what}` is at most {USERS_MAX}"), ""),
     }
+}
+
+fn tells_deadline(clients: &file::Clients, span: &Range<usize>) -> Result<bool, Failure> {
+    if clients.tells_deadline && clients.timeout.is_none() {
+        let message = "`tells_deadline` without a `timeout`: there is nothing to tell";
+        return wrong(span.clone(), message, "write how long they wait");
+    }
+    Ok(clients.tells_deadline)
 }
 
 fn pieces(
@@ -435,6 +447,7 @@ fn retry(retry: &file::Retry, span: &Range<usize>) -> Result<RetryPolicy, Failur
         budget_percent: retry.budget_percent.map(|percent| percent.min(1_000)),
         honours_retry_after: retry.honours_retry_after,
         slows_down: retry.slows_down,
+        marked: retry.marked,
     })
 }
 
