@@ -220,6 +220,14 @@ impl Queue {
         before.saturating_add(class.flows.ahead(place.flow, place.rank, place.weight, place.cost.get()))
     }
 
+    /// What its class has whatever the others want: its share of the slots, and how many of those are given to others of
+    /// the class before somebody has one who comes now. `None` if nothing is guaranteed to it.
+    pub(crate) fn guaranteed(&self, place: Place) -> Option<(f64, u32)> {
+        let class = self.class(place);
+        let ahead = || class.flows.ahead(place.flow, place.rank, place.weight, place.cost.get());
+        (class.floor > 0.0).then(|| (class.floor, ahead()))
+    }
+
     /// The share of so many slots that is left to a class by those that are more important, as it was lately; at least its
     /// floor, and a hundredth.
     pub(crate) fn share(&self, now: Timestamp, place: Place, limit: u32) -> f64 {
