@@ -1,5 +1,6 @@
 //! One class of requests: who of it waits, what the policy owes it, and how much of the capacity it uses.
 
+use super::Place;
 use super::flows::{Flows, UNKNOWN, smoothed};
 use crate::standing::Standing;
 use crate::time::Timestamp;
@@ -43,6 +44,11 @@ impl Class {
 
     pub(crate) const fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// How many slots are given to others of the class before somebody has one who joins it now.
+    pub(crate) fn ahead(&self, place: Place) -> u32 {
+        self.flows.ahead(place.flow, place.rank, place.weight, place.cost.get(), self.service)
     }
 
     /// Whether it is its turn although more important ones wait.

@@ -208,14 +208,24 @@ impl Flows {
     }
 
     /// How many slots are given to others before somebody who joins this flow now has one, if nobody joins after. Flows
-    /// take turns, so each goes at most once for each that this one has in front; nor can there be more than wait.
-    pub(crate) fn ahead(&self, flow: u16, rank: Rank, weight: NonZeroU32, cost: u32) -> u32 {
+    /// take turns, so each goes at most once for each that this one has in front; nor can there be more than wait. A turn
+    /// is so much time, so whoever takes a slot for half as long as is `usual` has two while the others have one.
+    pub(crate) fn ahead(&self, id: u16, rank: Rank, weight: NonZeroU32, cost: u32, usual: u64) -> u32 {
+        let flow = &self.flows[usize::from(id)];
         let of_rank = |rank: Rank| {
-            let own = self.flows[usize::from(flow)].slots[rank as usize];
+            let waits = flow.slots[rank as usize];
+            let own = match (flow.service, usual) {
+                (0, _) | (_, 0) => waits,
+                (service, usual) => {
+                    let usual_ones = u128::from(waits) * u128::from(service) / u128::from(usual);
+                    u32::try_from(usual_ones).unwrap_or(u32::MAX)
+                }
+            };
             let turns = (own / weight).saturating_add(cost);
             let taking_turns =
-                self.next[rank as usize].len().saturating_add(u32::from(own == 0)).saturating_sub(1);
-            self.slots[rank as usize].min(own.saturating_add(turns.saturating_mul(taking_turns)))
+                self.next[rank as usize].len().saturating_add(u32::from(waits == 0)).saturating_sub(1);
+            let others = self.slots[rank as usize] - waits;
+            own.saturating_add(others.min(turns.saturating_mul(taking_turns)))
         };
         match rank {
             Rank::First => of_rank(Rank::First),
@@ -328,6 +338,22 @@ mod tests {
         assert_eq!(flows.held_by(shared, stranger), 0, "what others hold is not held against it");
         let taken = flows.flows.iter().filter(|flow| flow.holds > 0).count();
         assert!(taken > 1000, "{taken} flows for a hundred thousand tenants");
+    }
+
+    /// Forty of a tenant whose requests take a tenth of the time are not forty turns of the others.
+    #[test]
+    fn a_turn_is_so_much_time() {
+        let mut flows = Flows::new();
+        let [quick, slow] = [(1, 10, 4), (2, 90, 20)].map(|(number, millis, waiting)| {
+            let flow = enter(&mut flows, number);
+            flows.settle(flow, 0, Duration::from_millis(millis), 1, NonZeroU32::MIN);
+            (0..waiting).for_each(|_| flows.was_put_in(flow, Rank::First, 1));
+            flow
+        });
+        let ahead = |flow, usual| flows.ahead(flow, Rank::First, NonZeroU32::MIN, 1, usual);
+        assert_eq!(ahead(quick, 0), 4 + 5, "nothing is known: one turn each");
+        assert_eq!(ahead(quick, 20_000_000), 2 + 3, "four of its own are as good as two");
+        assert_eq!(ahead(slow, 20_000_000), 90 + 4, "and no more of others than there are");
     }
 
     #[test]

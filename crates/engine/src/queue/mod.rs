@@ -216,16 +216,14 @@ impl Queue {
     pub(crate) fn ahead(&self, place: Place) -> u32 {
         let before =
             self.classes[..usize::from(place.class)].iter().map(|class| class.flows.slots()).sum::<u32>();
-        let class = self.class(place);
-        before.saturating_add(class.flows.ahead(place.flow, place.rank, place.weight, place.cost.get()))
+        before.saturating_add(self.class(place).ahead(place))
     }
 
     /// What its class has whatever the others want: its share of the slots, and how many of those are given to others of
     /// the class before somebody has one who comes now. `None` if nothing is guaranteed to it.
     pub(crate) fn guaranteed(&self, place: Place) -> Option<(f64, u32)> {
         let class = self.class(place);
-        let ahead = || class.flows.ahead(place.flow, place.rank, place.weight, place.cost.get());
-        (class.floor > 0.0).then(|| (class.floor, ahead()))
+        (class.floor > 0.0).then(|| (class.floor, class.ahead(place)))
     }
 
     /// The share of so many slots that is left to a class by those that are more important, as it was lately; at least its
