@@ -168,6 +168,14 @@ impl Admission {
         self.check_invariants();
     }
 
+    /// Whether the driver may send a request again by itself. If so, that is paid for, whatever becomes of it: a retry
+    /// counts from the decision on (envoy#30205).
+    pub fn spend_retry(&mut self, now: Timestamp) -> bool {
+        let now = self.advance(now);
+        self.check_invariants();
+        self.damping.as_mut().is_some_and(|damping| damping.spend(now))
+    }
+
     /// Whoever waits with this ticket has left. Says whether the ticket was still waiting; if not, an event has told
     /// or will tell what became of it, and a permit granted by it must be completed.
     pub fn cancel(&mut self, now: Timestamp, ticket: Ticket) -> bool {

@@ -1,4 +1,4 @@
-//! Retries: who is one, where it stands in line, and how many there may be.
+//! Retries: who is one, where it stands in line, and how many there may be, clients' and our own together.
 //!
 //! When much is refused, much comes back, and then most of what is asked for may be retries: the load feeds itself. So
 //! whoever was tried before stands behind those who come for the first time, and of those who say of themselves that they
@@ -62,6 +62,9 @@ impl Damping {
 
     /// What is known of an arrival. To be asked once: coming back as told is forgotten with it.
     pub(crate) fn judge(&mut self, now: Timestamp, arrival: &Arrival) -> Tried {
+        if !self.policy.damp {
+            return Tried::First;
+        }
         let returned = arrival.fingerprint.and_then(|fingerprint| self.told.comes(now, fingerprint));
         match (returned, arrival.attempt) {
             (Some(Return::OnTime), _) => Tried::AsTold,
@@ -89,9 +92,15 @@ impl Damping {
         }
     }
 
+    /// Whether the driver may try again by itself, which is counted if so.
+    pub(crate) fn spend(&mut self, now: Timestamp) -> bool {
+        self.budget.refill(now);
+        self.budget.try_spend()
+    }
+
     /// It was refused, and told to come back at this time.
     pub(crate) fn refused(&mut self, now: Timestamp, fingerprint: Option<u64>, until: Timestamp) {
-        if let Some(fingerprint) = fingerprint {
+        if let Some(fingerprint) = fingerprint.filter(|_| self.policy.damp) {
             self.told.tell(now, fingerprint, until);
         }
     }

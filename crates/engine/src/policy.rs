@@ -33,7 +33,7 @@ pub struct AdmissionPolicy {
     /// While the limit binds, no tenant may hold more than this share of it, from 0 to 1; but two slots always. `None`
     /// where being served in turn is enough.
     pub tenant_share: Option<f64>,
-    /// What is done about retries; `None` for nothing.
+    /// The budget for retries; `None` where there are none of the driver's own, and nothing is done about those of clients.
     pub retries: Option<RetryPolicy>,
     /// When it is known to be down; `None` for never. It sees no connections, only outcomes.
     pub breaker: Option<BreakerPolicy>,
@@ -62,9 +62,12 @@ pub struct PriorityPolicy {
     pub floor: f64,
 }
 
-/// What is done about requests that were tried before.
+/// The budget for retries of all sorts, and what is done about those of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
+    /// Whether clients' retries rank below first tries, and those that say what they are have to be paid for. If not, the
+    /// budget is for the driver's own retries.
+    pub damp: bool,
     /// So many retries for a hundred first tries are let in.
     pub percent: u32,
     /// So many can be saved up for when they are needed.

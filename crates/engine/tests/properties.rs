@@ -120,7 +120,12 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, algorithm: u8) -> AdmissionPoli
             probes: number(2),
             probe_timeout: Duration::from_millis(200),
         }),
-        retries: bulkhead.is_multiple_of(2).then_some(RetryPolicy { percent: 20, burst: 2, per_second: 1 }),
+        retries: bulkhead.is_multiple_of(2).then_some(RetryPolicy {
+            damp: true,
+            percent: 20,
+            burst: 2,
+            per_second: 1,
+        }),
     }
 }
 

@@ -43,7 +43,7 @@ impl Policy {
             bulkheads,
             priorities: self.priorities.iter().map(|class| PriorityPolicy { floor: class.floor }).collect(),
             tenant_share: upstream.tenant_share,
-            retries: upstream.retries,
+            retries: Some(upstream.retries),
             breaker: upstream.breaker.as_ref().map(|breaker| breaker.policy),
             ..AdmissionPolicy::new(upstream.limit.clone(), upstream.queue)
         }
@@ -187,14 +187,12 @@ pub struct Upstream {
     pub queue: QueuePolicy,
     /// `tenant_share` of `[upstream.fairness]`: the most of the limit that a tenant may hold while it binds.
     pub tenant_share: Option<f64>,
-    /// `[upstream.retries]`: how many retries by clients are let in; `None` where nothing is done about them.
-    pub retries: Option<RetryPolicy>,
+    /// `[upstream.retries]`
+    pub retries: RetryPolicy,
     /// `[upstream.breaker]`, one for each endpoint; `None` when it is turned off.
     pub breaker: Option<Breaker>,
     /// `[upstream.health_check]`; `None` unless it is written.
     pub health_check: Option<HealthCheck>,
-    /// `[upstream.own_retries]`: how often the gateway itself tries again.
-    pub own_retries: RetryPolicy,
 }
 
 /// `[upstream.breaker]`

@@ -90,7 +90,7 @@ mod everything_on {
             let hour = Duration::from_secs(3600);
             let admission = Admission::new(AdmissionPolicy {
                 priorities: vec![PriorityPolicy { floor: 0.02 }; PRIORITIES_MAX],
-                retries: Some(RetryPolicy { percent: 10, burst: 100, per_second: 1 }),
+                retries: Some(RetryPolicy { damp: true, percent: 10, burst: 100, per_second: 1 }),
                 ..AdmissionPolicy::new(
                     LimitPolicy::Fixed(NonZeroU32::new(64).unwrap()),
                     QueuePolicy::of(hour, Capacity::Fixed(2 * WAITING)),

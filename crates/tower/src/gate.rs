@@ -94,6 +94,11 @@ impl Gate {
         self.input(|state, now| state.admission.reconfigure(now, policy));
     }
 
+    /// Whether there may be one more retry by whoever uses the gate; see [`Admission::spend_retry`].
+    pub fn spend_retry(&self) -> bool {
+        self.input(|state, now| state.admission.spend_retry(now))
+    }
+
     /// How it stands.
     pub fn snapshot(&self) -> Snapshot {
         lock(&self.shared.state).admission.snapshot()

@@ -89,11 +89,12 @@ fn describe(upstream: &Upstream) -> Value {
             "min_requests": breaker.policy.min_requests,
             "window_ms": millis(breaker.policy.window),
         })),
-        "retries": upstream.retries.map(|retries| json!({
-            "percent": retries.percent,
-            "burst": retries.burst,
-            "per_second": retries.per_second,
-        })),
+        "retries": {
+            "damp": upstream.retries.damp,
+            "percent": upstream.retries.percent,
+            "burst": upstream.retries.burst,
+            "per_second": upstream.retries.per_second,
+        },
     })
 }
 

@@ -75,7 +75,10 @@ fn tenant(found: &Explanation) -> String {
 }
 
 fn attempt(found: &Explanation, upstream: &Upstream) -> String {
-    let Some(budget) = upstream.retries else { return "first or not makes no difference".to_owned() };
+    let budget = upstream.retries;
+    if !budget.damp {
+        return "first or not makes no difference".to_owned();
+    }
     if let Some(field) = &found.retry {
         return format!(
             "a retry by `{field}`: it ranks below first tries, and a budget of {} % and {} a second pays for it",

@@ -275,7 +275,8 @@ fn for_programs() {
             "limit": "adaptive",
             "name": "orders",
             "retries": {
-              "burst": 20,
+              "burst": 100,
+              "damp": true,
               "per_second": 1,
               "percent": 10
             },

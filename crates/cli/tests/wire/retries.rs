@@ -75,7 +75,7 @@ async fn a_body_that_was_not_read_is_sent_with_the_second_try() {
 #[tokio::test]
 async fn a_body_that_was_not_read_and_is_not_sent_again_is_left_as_ever() {
     let script = Script::start().await;
-    let none = "[upstream.own_retries]\npercent = 0\nper_second = 0\nburst = 0";
+    let none = "[upstream.retries]\npercent = 0\nper_second = 0\nburst = 0";
     let gateway = Gateway::start(&Policy::before(script.address).rest(none)).await;
     let mut client = sent(gateway.clients, get("/first")).await;
     let mut upstream = script.accept().await;
@@ -175,7 +175,8 @@ async fn the_budget_bounds_the_tries() {
             }
         }
     });
-    let budget = "[upstream.breaker]\nenabled = false\n[upstream.own_retries]\npercent = 20\nper_second = 0\nburst = 1";
+    let budget =
+        "[upstream.breaker]\nenabled = false\n[upstream.retries]\npercent = 20\nper_second = 0\nburst = 1";
     let gateway = Gateway::start(&Policy::before(address).rest(budget)).await;
     let mut client = connect(gateway.clients).await;
     for _ in 0..200 {
@@ -197,13 +198,13 @@ async fn the_budget_bounds_the_tries() {
 async fn a_budget_of_nothing_is_none() {
     let service = Service::prompt().await;
     let policy = Policy::before(nobody().await).and(service.address);
-    let none = "[upstream.own_retries]\npercent = 0\nper_second = 0\nburst = 0";
+    let none = "[upstream.retries]\npercent = 0\nper_second = 0\nburst = 0";
     let gateway = Gateway::start(&policy.rest(none)).await;
     for _ in 0..20 {
         ask(gateway.clients, get("/")).await;
     }
     assert_eq!((decided(&gateway, "retried").await, decided(&gateway, "budget").await), (0.0, 5.0));
-    assert_eq!(gateway.metric("tidegate_retry_budget{upstream=\"service\",of=\"gateway\"}").await, 0.0);
+    assert_eq!(gateway.metric("tidegate_retry_budget{upstream=\"service\"}").await, 0.0);
 }
 
 /// H6. What the service refuses is not asked again.

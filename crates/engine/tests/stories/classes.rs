@@ -197,7 +197,7 @@ fn a_wide_request_waits_for_as_many_slots_as_it_takes() {
 /// pays for them, which is one at first and one for every second first try.
 #[test]
 fn retries_rank_below_first_tries_and_have_a_budget() {
-    let retries = RetryPolicy { percent: 50, burst: 1, per_second: 0 };
+    let retries = RetryPolicy { damp: true, percent: 50, burst: 1, per_second: 0 };
     check(
         AdmissionPolicy { retries: Some(retries), ..policy(1, 3, 10_000) },
         "
@@ -220,7 +220,7 @@ fn retries_rank_below_first_tries_and_have_a_budget() {
 /// Whoever was refused and comes at once is taken for a retry; whoever comes when told to, for what it is.
 #[test]
 fn coming_back_as_told_is_no_retry() {
-    let retries = RetryPolicy { percent: 10, burst: 0, per_second: 0 };
+    let retries = RetryPolicy { damp: true, percent: 10, burst: 0, per_second: 0 };
     check(
         AdmissionPolicy { retries: Some(retries), ..policy(1, 2, 10_000) },
         "

@@ -140,14 +140,8 @@ fn protection(page: &mut Page, shared: &Shared, live: &Live) {
     }
     page.head(names::RETRY_BUDGET);
     for one in &live.upstreams {
-        let sample = |page: &mut Page, whose, left: u32| {
-            let labels = [("upstream", one.policy.name.as_str()), ("of", whose)];
-            page.sample(names::RETRY_BUDGET.0, &labels, left.into());
-        };
-        sample(page, "gateway", one.retries.left());
-        if let Some(left) = one.gate.snapshot().retries_left {
-            sample(page, "clients", left);
-        }
+        let left = one.gate.snapshot().retries_left.unwrap_or_default();
+        page.sample(names::RETRY_BUDGET.0, &[("upstream", &one.policy.name)], left.into());
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) const RETRIES: Name =
 pub(super) const RETRY_BUDGET: Name = (
     "tidegate_retry_budget",
     "gauge",
-    "Retries that the budget allows just now: the gateway's own, and those of clients.",
+    "Retries that the budget allows just now, clients' and the gateway's own together.",
 );
 pub(super) const RATE_LIMIT_KEYS: Name =
     ("tidegate_rate_limit_keys", "gauge", "Keys that have used some of their quota lately.");

@@ -27,7 +27,6 @@ pub(crate) async fn send(
     flight: Flight,
     request: Request<RequestBody>,
 ) -> Result<Response<AnswerBody>, Refusal> {
-    upstream.retries.deposit();
     let now = client.now();
     let Some(visit) = upstream.choose(now, None) else {
         // It could have been asked when the request came, and cannot now.
@@ -71,7 +70,7 @@ fn again(client: &Client, upstream: &Upstream, undone: &Undone) -> (Decision, Op
     };
     match elsewhere.or_else(here) {
         None => (Decision::Nowhere, None),
-        Some(_) if !upstream.retries.try_spend(now) => (Decision::Budget, None),
+        Some(_) if !upstream.gate.spend_retry() => (Decision::Budget, None),
         Some(visit) => (Decision::Retried, Some(visit)),
     }
 }

@@ -86,14 +86,11 @@ impl Upstream {
             }
             None => Arc::new(Endpoint::new(address.clone(), breaker)),
         };
-        let retries = before.map(|before| before.retries.clone());
-        let retries = retries.unwrap_or_else(|| Arc::new(Retries::new(policy.own_retries)));
-        retries.reconfigure(policy.own_retries);
         let stats = before.map(|before| before.stats.clone()).unwrap_or_default();
         Self {
             gate,
             endpoints: policy.endpoints.iter().map(endpoint).collect(),
-            retries,
+            retries: before.map(|before| before.retries.clone()).unwrap_or_default(),
             refused: classes.iter().map(|class| stats.refused_by_class.counter(&class.name)).collect(),
             stats,
             exempt: before.map(|before| before.exempt.clone()).unwrap_or_default(),

@@ -2,13 +2,10 @@
 //!
 //! There is one rule for all. A request is sent again at most once, and only if nothing of it was sent, or if doing it
 //! twice is as good as once, the connection was a kept one, and it died before a byte of the answer had come. Then the
-//! budget has to allow it, which counts from this decision on (envoy#30205). What the upstream refuses, and what we
-//! refuse ourselves, is never tried again.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! budget has to allow it, which is the one that pays for clients' retries too (`Gate::spend_retry`). What the upstream
+//! refuses, and what we refuse ourselves, is never tried again.
 
 use http::Method;
-use tidegate_engine::{RetryBudget, RetryPolicy, Timestamp};
 
 use crate::metrics::Counter;
 
@@ -41,58 +38,18 @@ impl Decision {
     ];
 }
 
+#[derive(Default)]
 pub(crate) struct Retries {
-    state: Mutex<State>,
     decided: [Counter; Decision::ALL.len()],
 }
 
-struct State {
-    policy: RetryPolicy,
-    budget: RetryBudget,
-}
-
 impl Retries {
-    pub(super) fn new(policy: RetryPolicy) -> Self {
-        let state = State { policy, budget: RetryBudget::of(policy) };
-        Self { state: Mutex::new(state), decided: Default::default() }
-    }
-
-    /// Another policy does not fill the budget again, unless it changes something.
-    pub(super) fn reconfigure(&self, policy: RetryPolicy) {
-        let mut state = self.lock();
-        if state.policy != policy {
-            state.policy = policy;
-            state.budget = RetryBudget::of(policy);
-        }
-    }
-
-    /// A request is sent for the first time.
-    pub(super) fn deposit(&self) {
-        self.lock().budget.deposit();
-    }
-
-    /// Whether the budget allows another try, which is counted if so.
-    pub(super) fn try_spend(&self, now: Timestamp) -> bool {
-        let mut state = self.lock();
-        state.budget.refill(now);
-        state.budget.try_spend()
-    }
-
     pub(super) fn count(&self, decision: Decision) {
         self.decided[decision as usize].add(1);
     }
 
     pub(crate) fn decided(&self, decision: Decision) -> u64 {
         self.decided[decision as usize].get()
-    }
-
-    /// How many the budget allows just now.
-    pub(crate) fn left(&self) -> u32 {
-        self.lock().budget.left()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,45 +70,5 @@ mod tests {
         for (index, (decision, _)) in Decision::ALL.into_iter().enumerate() {
             assert_eq!(decision as usize, index, "{decision:?}");
         }
-    }
-
-    /// How many of a thousand requests in each of ten seconds, all of which fail, are sent again.
-    fn retried(policy: RetryPolicy) -> usize {
-        let retries = Retries::new(policy);
-        let mut retried = 0;
-        for at in 0..10_000 {
-            retries.deposit();
-            retried += usize::from(retries.try_spend(Timestamp::from_millis(at)));
-        }
-        retried
-    }
-
-    /// H5 (envoy#30205). Whatever fails, there are no more retries than the budget says, and none where it says none.
-    #[test]
-    fn the_budget_holds() {
-        let most = 2_000 + 100 + 10 * 10;
-        let retries = retried(RetryPolicy { percent: 20, burst: 100, per_second: 10 });
-        assert!((2_000..=most).contains(&retries), "{retries} of 10000");
-        assert_eq!(retried(RetryPolicy { percent: 0, burst: 0, per_second: 0 }), 0);
-        assert_eq!(retried(RetryPolicy { percent: 20, burst: 0, per_second: 0 }), 2_000);
-    }
-
-    /// H5. With few requests there are a few in any case.
-    #[test]
-    fn a_few_a_second_in_any_case() {
-        assert_eq!(retried(RetryPolicy { percent: 0, burst: 0, per_second: 10 }), 10 * 10 + 9);
-        let few = Retries::new(RetryPolicy { percent: 20, burst: 0, per_second: 3 });
-        let at = |millis| few.try_spend(Timestamp::from_millis(millis));
-        assert_eq!([0, 1, 2, 3, 400, 401].map(at), [true, true, true, false, true, false]);
-    }
-
-    /// A reload that changes nothing fills nothing.
-    #[test]
-    fn a_reload_does_not_fill_the_budget() {
-        let policy = RetryPolicy { percent: 20, burst: 1, per_second: 0 };
-        let retries = Retries::new(policy);
-        assert!(retries.try_spend(Timestamp::ZERO));
-        retries.reconfigure(policy);
-        assert!(!retries.try_spend(Timestamp::ZERO));
     }
 }

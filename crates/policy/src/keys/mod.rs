@@ -8,7 +8,7 @@ pub(crate) use table::{
 };
 
 mod protection;
-pub(crate) use protection::{BREAKER, HEALTH_CHECK, OWN_RETRIES};
+pub(crate) use protection::{BREAKER, HEALTH_CHECK};
 mod order;
 pub(crate) use order::{FAIRNESS, FLOORS_MAX, PRIORITY, RETRIES, TENANT};
 

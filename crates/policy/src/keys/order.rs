@@ -79,9 +79,11 @@ pub(crate) static RETRIES: Section = Section {
     name: "retries",
     path: "upstream.retries",
     shape: Shape::One,
-    doc: "How many retries *by clients* the upstream above is given. They rank below first tries of their class, and \
-          this budget pays for them; what exceeds it is refused with `retry_budget`, which tells clients not to try \
-          again. It says nothing about retries that the gateway itself makes.",
+    doc: "How many retries the upstream above is given, by clients and by the gateway itself together. Clients' retries \
+          rank below first tries of their class, and what exceeds the budget is refused with `retry_budget`, which tells \
+          clients not to try again. The gateway itself sends a request again at most once, and only if nothing of it was \
+          sent, or if doing it twice is as good as once (GET, HEAD, OPTIONS, TRACE, PUT, DELETE, without a body or with \
+          an unread one), a kept connection died under it, and no byte of an answer had come.",
     inner: &[],
     not_yet: &[],
     keys: &[
@@ -89,7 +91,8 @@ pub(crate) static RETRIES: Section = Section {
             "damp",
             Kind::Switch,
             Default("true"),
-            "Whether anything is done about retries. If not, they are requests like any other.",
+            "Whether anything is done about clients' retries. If not, they are requests like any other, and the budget is \
+             for the gateway's own.",
         ),
         Key::new(
             "percent",
@@ -99,11 +102,11 @@ pub(crate) static RETRIES: Section = Section {
         ),
         Key::new(
             "burst",
-            Kind::Integer { min: 1, max: 100_000 },
-            Default("20"),
-            "So many can be saved up for when they are needed.",
-        )
-        .zero("no retry could ever be paid for"),
+            Kind::Integer { min: 0, max: 100_000 },
+            Default("100"),
+            "So many can be saved up for when they are needed; what a second brings can be in any case. 0 here and for the \
+             other two means no retries at all.",
+        ),
         Key::new(
             "per_second",
             Kind::Integer { min: 0, max: 100_000 },

@@ -149,34 +149,3 @@ pub(crate) static HEALTH_CHECK: Section = Section {
         .zero("no endpoint would ever be healthy"),
     ],
 };
-
-pub(crate) static OWN_RETRIES: Section = Section {
-    name: "own_retries",
-    path: "upstream.own_retries",
-    shape: Shape::One,
-    doc: "How often the gateway itself sends a request of the upstream above again: at most once, and only if nothing of it \
-          was sent, or if doing it twice is as good as once (GET, HEAD, OPTIONS, TRACE, PUT, DELETE, without a body or \
-          with an unread one), a kept connection died under it, and no byte of an answer had come. 0 everywhere: never.",
-    inner: &[],
-    not_yet: &[],
-    keys: &[
-        Key::new(
-            "percent",
-            Kind::Integer { min: 0, max: 100 },
-            Default("20"),
-            "So many for a hundred requests.",
-        ),
-        Key::new(
-            "per_second",
-            Kind::Integer { min: 0, max: 10_000 },
-            Default("10"),
-            "So many a second besides, for upstreams with few requests.",
-        ),
-        Key::new(
-            "burst",
-            Kind::Integer { min: 0, max: 100_000 },
-            Default("100"),
-            "So many can be saved up; an endpoint that is restarted breaks all its connections at once.",
-        ),
-    ],
-};

@@ -5,9 +5,7 @@ use std::time::Duration;
 use tidegate_engine::{LIMIT_MAX, QUEUE_CAPACITY_MAX};
 
 use super::Absent::{Default, Means, Required};
-use super::{
-    BREAKER, FAIRNESS, Form, HEALTH_CHECK, Key, Kind, OWN_RETRIES, PRIORITY, RETRIES, Section, Shape, TENANT,
-};
+use super::{BREAKER, FAIRNESS, Form, HEALTH_CHECK, Key, Kind, PRIORITY, RETRIES, Section, Shape, TENANT};
 
 const UPSTREAMS_MAX: usize = 256;
 const ROUTES_MAX: usize = 1_000;
@@ -193,7 +191,7 @@ pub(crate) static UPSTREAM: Section = Section {
     path: "upstream",
     shape: Shape::Many { max: UPSTREAMS_MAX },
     doc: "One service, protected by one concurrency limit and one queue. At least one is needed.",
-    inner: &[&CONCURRENCY, &QUEUE, &FAIRNESS, &RETRIES, &BREAKER, &HEALTH_CHECK, &OWN_RETRIES],
+    inner: &[&CONCURRENCY, &QUEUE, &FAIRNESS, &RETRIES, &BREAKER, &HEALTH_CHECK],
     not_yet: &[],
     keys: &[
         Key::new(

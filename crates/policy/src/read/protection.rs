@@ -1,12 +1,12 @@
-//! `[upstream.breaker]`, `[upstream.health_check]` and `[upstream.own_retries]`.
+//! `[upstream.breaker]` and `[upstream.health_check]`.
 
 use std::time::Duration;
 
-use tidegate_engine::{BreakerPolicy, RetryPolicy};
+use tidegate_engine::BreakerPolicy;
 
 use super::Places;
-use super::section::{Found, Section, duration, factor, integer, switch, text};
-use crate::keys::{BREAKER, HEALTH_CHECK, OWN_RETRIES};
+use super::section::{Found, Section, duration, factor, switch, text};
+use crate::keys::{BREAKER, HEALTH_CHECK};
 use crate::model::{Breaker, Ejection, HealthCheck};
 use crate::problem::Report;
 use crate::values;
@@ -83,20 +83,4 @@ pub(crate) fn health_check(
     let unhealthy_after = section.count("unhealthy_after");
     section.close();
     Some(HealthCheck { path: path?, interval, timeout, healthy_after, unhealthy_after })
-}
-
-pub(crate) fn own_retries(
-    index: usize,
-    found: Option<Found<'_>>,
-    report: &mut Report,
-    places: &mut Places,
-) -> RetryPolicy {
-    let mut section = Section::open(&OWN_RETRIES, index, found, report, places);
-    let policy = RetryPolicy {
-        percent: section.value("percent", integer),
-        burst: section.value("burst", integer),
-        per_second: section.value("per_second", integer),
-    };
-    section.close();
-    policy
 }

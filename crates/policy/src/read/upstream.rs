@@ -6,7 +6,7 @@ use tidegate_engine::{Capacity, Discipline, QueuePolicy, RetryPolicy};
 
 use super::section::{Found, Section, choice, duration, factor, integer, switch, text};
 use super::{Places, concurrency, protection, unique};
-use crate::keys::{BREAKER, CONCURRENCY, FAIRNESS, HEALTH_CHECK, OWN_RETRIES, QUEUE, RETRIES, UPSTREAM};
+use crate::keys::{BREAKER, CONCURRENCY, FAIRNESS, HEALTH_CHECK, QUEUE, RETRIES, UPSTREAM};
 use crate::model::Upstream;
 use crate::problem::Report;
 use crate::values::{self, nearest, show};
@@ -95,7 +95,6 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
     let queue = section.child(&QUEUE);
     let breaker = section.child(&BREAKER);
     let health_check = section.child(&HEALTH_CHECK);
-    let own_retries = section.child(&OWN_RETRIES);
     let fairness = section.child(&FAIRNESS);
     let retries = section.child(&RETRIES);
     section.close();
@@ -107,7 +106,6 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
         queue: read_queue(index, queue, timeout, report, places),
         breaker: protection::breaker(index, breaker, timeout, report, places),
         health_check: protection::health_check(index, health_check, report, places),
-        own_retries: protection::own_retries(index, own_retries, report, places),
         tenant_share: read_fairness(index, fairness, report, places),
         retries: read_retries(index, retries, report, places),
         name: name?,
@@ -171,29 +169,19 @@ fn read_fairness(
     share
 }
 
-/// `None` where nothing is to be done about retries, or after a problem was reported.
 fn read_retries(
     index: usize,
     found: Option<Found<'_>>,
     report: &mut Report,
     places: &mut Places,
-) -> Option<RetryPolicy> {
+) -> RetryPolicy {
     let mut section = Section::open(&RETRIES, index, found, report, places);
-    let damp = section.value("damp", switch);
     let policy = RetryPolicy {
+        damp: section.value("damp", switch),
         percent: section.value("percent", integer),
         burst: section.value("burst", integer),
         per_second: section.value("per_second", integer),
     };
-    for key in RETRIES.keys.iter().filter(|key| key.name != "damp") {
-        if !damp && section.has(key.name) {
-            section.contradiction(
-                key.name,
-                "nothing is done about retries with damp = false",
-                "remove one of the two",
-            );
-        }
-    }
     section.close();
-    damp.then_some(policy)
+    policy
 }

@@ -79,13 +79,12 @@ fn the_shortest_policy_has_every_default() {
                             discipline: Forecast,
                         },
                         tenant_share: None,
-                        retries: Some(
-                            RetryPolicy {
-                                percent: 10,
-                                burst: 20,
-                                per_second: 1,
-                            },
-                        ),
+                        retries: RetryPolicy {
+                            damp: true,
+                            percent: 10,
+                            burst: 100,
+                            per_second: 1,
+                        },
                         breaker: Some(
                             Breaker {
                                 policy: BreakerPolicy {
@@ -107,11 +106,6 @@ fn the_shortest_policy_has_every_default() {
                             },
                         ),
                         health_check: None,
-                        own_retries: RetryPolicy {
-                            percent: 20,
-                            burst: 100,
-                            per_second: 10,
-                        },
                     },
                 ],
                 priorities: [

@@ -104,13 +104,12 @@ fn every_key_at_once() {
                         tenant_share: Some(
                             0.5,
                         ),
-                        retries: Some(
-                            RetryPolicy {
-                                percent: 5,
-                                burst: 50,
-                                per_second: 2,
-                            },
-                        ),
+                        retries: RetryPolicy {
+                            damp: true,
+                            percent: 5,
+                            burst: 50,
+                            per_second: 2,
+                        },
                         breaker: Some(
                             Breaker {
                                 policy: BreakerPolicy {
@@ -140,11 +139,6 @@ fn every_key_at_once() {
                                 unhealthy_after: 2,
                             },
                         ),
-                        own_retries: RetryPolicy {
-                            percent: 10,
-                            burst: 20,
-                            per_second: 5,
-                        },
                     },
                     Upstream {
                         name: "search",
@@ -176,20 +170,14 @@ fn every_key_at_once() {
                             discipline: Forecast,
                         },
                         tenant_share: None,
-                        retries: Some(
-                            RetryPolicy {
-                                percent: 10,
-                                burst: 20,
-                                per_second: 1,
-                            },
-                        ),
+                        retries: RetryPolicy {
+                            damp: true,
+                            percent: 10,
+                            burst: 100,
+                            per_second: 1,
+                        },
                         breaker: None,
                         health_check: None,
-                        own_retries: RetryPolicy {
-                            percent: 20,
-                            burst: 100,
-                            per_second: 10,
-                        },
                     },
                     Upstream {
                         name: "stock",
@@ -224,13 +212,12 @@ fn every_key_at_once() {
                             discipline: Forecast,
                         },
                         tenant_share: None,
-                        retries: Some(
-                            RetryPolicy {
-                                percent: 10,
-                                burst: 20,
-                                per_second: 1,
-                            },
-                        ),
+                        retries: RetryPolicy {
+                            damp: true,
+                            percent: 10,
+                            burst: 100,
+                            per_second: 1,
+                        },
                         breaker: Some(
                             Breaker {
                                 policy: BreakerPolicy {
@@ -247,11 +234,6 @@ fn every_key_at_once() {
                             },
                         ),
                         health_check: None,
-                        own_retries: RetryPolicy {
-                            percent: 20,
-                            burst: 100,
-                            per_second: 10,
-                        },
                     },
                 ],
                 priorities: [

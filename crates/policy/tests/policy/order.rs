@@ -24,7 +24,10 @@ fn without_a_word_there_are_three_classes() {
             admission.priorities.iter().map(|class| class.floor).collect::<Vec<_>>(),
             [0.0, 0.0, 0.05]
         );
-        assert_eq!(admission.retries, Some(RetryPolicy { percent: 10, burst: 20, per_second: 1 }));
+        assert_eq!(
+            admission.retries,
+            Some(RetryPolicy { damp: true, percent: 10, burst: 100, per_second: 1 })
+        );
         assert_eq!((admission.tenant_share, admission.queue.discipline), (None, Discipline::Forecast));
     }
 }
@@ -98,6 +101,7 @@ fn what_is_handed_to_the_engine() {
                 ),
                 retries: Some(
                     RetryPolicy {
+                        damp: true,
                         percent: 0,
                         burst: 1,
                         per_second: 0,
@@ -118,7 +122,8 @@ fn what_is_handed_to_the_engine() {
             }
         "#]],
     );
-    assert_eq!(parse("retries = { damp = false }").admission(0, Vec::new()).retries, None);
+    let retries = parse("retries = { damp = false }").admission(0, Vec::new()).retries;
+    assert!(retries.is_some_and(|retries| !retries.damp && retries.percent == 10), "{retries:?}");
 }
 
 #[test]
@@ -145,7 +150,6 @@ fn what_is_refused() {
             "[[tenant]]\nname = \"a\\nb\"\n[[tenant]]\nname = \" a\"\nweight = 0",
             "[[tenant]]\nname = \"a\"\n[[tenant]]\nname = \"a\"\nweight = 101",
             "fairness = { tenant_share = 0 }",
-            "retries = { damp = false, percent = 20 }",
             "queue = { discipline = \"lifo\" }",
             "[[rate_limit]]\nname = \"x\"\nkey = \"tenants\"\nrate = \"1/s\"",
         ],
@@ -213,9 +217,6 @@ fn what_is_refused() {
                 `weight`: must be from 1 to 100
             fairness = { tenant_share = 0 }
                 `tenant_share`: the number must be more than 0.0, at most 1.0
-            retries = { damp = false, percent = 20 }
-                `percent`: nothing is done about retries with damp = false
-                    remove one of the two
             queue = { discipline = "lifo" }
                 `discipline`: `lifo` is none of the words that it can be
                     did you mean "fifo"? It can be "forecast" or "fifo" or "adaptive-lifo" or "codel"

@@ -51,8 +51,8 @@ fn health_checks_and_retries_that_cannot_be() {
             "[upstream.health_check]\npath = \"healthz\"\ninterval = \"0s\"",
             "[upstream.health_check]\npath = \"/a b\"\nunhealthy_after = 0",
             "[upstream.health_check]\npath = \"/a\\r\\nX: y\"",
-            "[upstream.own_retries]\npercent = 101",
-            "[upstream.own_retries]\npercent = 0.2",
+            "[upstream.retries]\npercent = 101",
+            "[upstream.retries]\npercent = 0.2",
         ],
         expect![[r#"
             [upstream.health_check]
@@ -71,9 +71,9 @@ fn health_checks_and_retries_that_cannot_be() {
             [upstream.health_check] / path = "/a\r\nX: y"
                 `path`: this cannot be asked for
                     write a path such as "/healthz", in plain ASCII, at most 256 characters
-            [upstream.own_retries] / percent = 101
+            [upstream.retries] / percent = 101
                 `percent`: must be from 0 to 100
-            [upstream.own_retries] / percent = 0.2
+            [upstream.retries] / percent = 0.2
                 `percent`: a whole number is needed, this is a float
         "#]],
     );

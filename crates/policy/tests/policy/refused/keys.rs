@@ -26,7 +26,7 @@ fn unknown_keys_and_the_nearest_known() {
                     did you mean `timeout`?
             colour = "red"
                 `colour` is not known in [[upstream]]
-                    known are `name`, `endpoints`, `timeout`, `connect_timeout`, `cancels_work`, `orphan_max`, `max_idle_connections`, `idle_timeout`, `advertise_limit`, `concurrency`, `queue`, `fairness`, `retries`, `breaker`, `health_check`, `own_retries`
+                    known are `name`, `endpoints`, `timeout`, `connect_timeout`, `cancels_work`, `orphan_max`, `max_idle_connections`, `idle_timeout`, `advertise_limit`, `concurrency`, `queue`, `fairness`, `retries`, `breaker`, `health_check`
             [upstream.queue] / capacty = 4
                 `capacty` is not known in [upstream.queue]
                     did you mean `capacity`?
@@ -41,7 +41,7 @@ fn unknown_keys_and_the_nearest_known() {
                     did you mean `rate_limit`?
             "\u001b[31mred" = 1
                 `\u{1b}[31mred` is not known in [[upstream]]
-                    known are `name`, `endpoints`, `timeout`, `connect_timeout`, `cancels_work`, `orphan_max`, `max_idle_connections`, `idle_timeout`, `advertise_limit`, `concurrency`, `queue`, `fairness`, `retries`, `breaker`, `health_check`, `own_retries`
+                    known are `name`, `endpoints`, `timeout`, `connect_timeout`, `cancels_work`, `orphan_max`, `max_idle_connections`, `idle_timeout`, `advertise_limit`, `concurrency`, `queue`, `fairness`, `retries`, `breaker`, `health_check`
         "#]],
     );
 }
