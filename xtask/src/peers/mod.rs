@@ -162,13 +162,8 @@ fn play_round(
     let measured = play::capacities(lab, binary, case, length)
         .with_context(|| format!("cannot measure what the service can do in {}", case.name))?;
     let shown: Vec<_> = measured.iter().map(|rate| format!("{rate:.0}/s")).collect();
-    eprintln!(
-        "    round {} of {}: {}; capacity {}",
-        round + 1,
-        options.rounds,
-        case.title,
-        shown.join(" → ")
-    );
+    let shown = if shown.is_empty() { String::new() } else { format!("; capacity {}", shown.join(" → ")) };
+    eprintln!("    round {} of {}: {}{shown}", round + 1, options.rounds, case.title);
     // Whoever is first meets the machine as it was left, so the order rotates.
     for turn in 0..entrants.len() {
         let index = (turn + round as usize) % entrants.len();
