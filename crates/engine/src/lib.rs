@@ -52,9 +52,9 @@ pub use decision::{
 
 mod policy;
 pub use policy::{
-    AdmissionPolicy, AimdPolicy, BreakerPolicy, Capacity, Discipline, EbbPolicy, LIMIT_MAX, LimitPolicy,
-    PRIORITIES_MAX, PROBES_MAX, PriorityPolicy, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy,
-    RangePolicy, RetryPolicy,
+    AdmissionPolicy, AimdPolicy, BreakerPolicy, Capacity, Discipline, EbbPart, EbbPolicy, LIMIT_MAX,
+    LimitPolicy, PRIORITIES_MAX, PROBES_MAX, PriorityPolicy, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX,
+    QueuePolicy, RangePolicy, RetryPolicy,
 };
 
 mod rate;

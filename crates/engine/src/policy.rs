@@ -114,6 +114,49 @@ pub struct EbbPolicy {
     pub initial: NonZeroU32,
     /// When an answer is too late. Response times of more than a quarter of this count as queueing.
     pub deadline: Duration,
+    /// A part to do without, to find out what it is worth. `None` for all who are not doing that.
+    pub without: Option<EbbPart>,
+}
+
+/// A part of the limit that finds the knee by itself. What each of them is worth is in `docs/ebb.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EbbPart {
+    /// As long as nothing has shown that the upstream is full, the limit is doubled.
+    Doubling,
+    /// Not if that could take most of the deadline.
+    Brake,
+    /// What was tried and not needed stays.
+    Kept,
+    /// Throughput above that at which it was full is room for more.
+    Faster,
+    /// Answers for clients who have given up count as throughput.
+    Late,
+    /// A response time near the deadline is queueing.
+    DeadlineShare,
+    /// One pair of phases moves the limit by a bounded step.
+    StepMax,
+    /// A low phase with far more throughput than the high one says nothing.
+    Changed,
+    /// The limit falls when many give up.
+    GivingUp,
+    /// The high phase is long while nothing changes.
+    Dwell,
+}
+
+impl EbbPart {
+    /// Every part, in the order of the type.
+    pub const ALL: [Self; 10] = [
+        Self::Doubling,
+        Self::Brake,
+        Self::Kept,
+        Self::Faster,
+        Self::Late,
+        Self::DeadlineShare,
+        Self::StepMax,
+        Self::Changed,
+        Self::GivingUp,
+        Self::Dwell,
+    ];
 }
 
 /// Between which numbers a limit moves, and where it starts.

@@ -94,6 +94,7 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, algorithm: u8) -> AdmissionPoli
                 max: number(limit),
                 initial: number(limit),
                 deadline: Duration::from_millis(300),
+                without: None,
             }),
             3 => LimitPolicy::Vegas(range),
             _ => LimitPolicy::Gradient2(range),
@@ -128,6 +129,8 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, algorithm: u8) -> AdmissionPoli
         }),
     }
 }
+
+/// The number of the algorithm that moves its limit with time alone.
 
 struct Driver {
     admission: Admission,

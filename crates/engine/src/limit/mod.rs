@@ -42,6 +42,10 @@ pub(crate) struct Limit {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each upstream, and nearly always it is the largest"
+)]
 enum Algorithm {
     Fixed(u32),
     Ebb(Ebb),

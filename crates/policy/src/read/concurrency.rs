@@ -11,7 +11,7 @@ use crate::keys::{ALGORITHMS, CONCURRENCY};
 use crate::problem::Report;
 
 /// Where Ebb starts if nothing is said and the range allows it: enough for most services, and not too much for a small one.
-const INITIAL_EBB: u32 = 24;
+const INITIAL_EBB: u32 = 6;
 /// Where the others start, as Netflix's do.
 const INITIAL: u32 = 20;
 
@@ -72,9 +72,13 @@ pub(crate) fn read(
     let initial = initial.unwrap_or_else(|| nonzero(start)).min(max).max(min);
     let range = RangePolicy { min, max, initial };
     let limit = match algorithm {
-        Algorithm::Ebb => {
-            LimitPolicy::Ebb(EbbPolicy { min, max, initial, deadline: deadline.unwrap_or(timeout) })
-        }
+        Algorithm::Ebb => LimitPolicy::Ebb(EbbPolicy {
+            min,
+            max,
+            initial,
+            deadline: deadline.unwrap_or(timeout),
+            without: None,
+        }),
         Algorithm::Aimd => LimitPolicy::Aimd(AimdPolicy {
             min,
             max,

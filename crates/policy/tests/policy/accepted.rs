@@ -67,8 +67,9 @@ fn the_shortest_policy_has_every_default() {
                             EbbPolicy {
                                 min: 2,
                                 max: 1000,
-                                initial: 24,
+                                initial: 6,
                                 deadline: 2s,
+                                without: None,
                             },
                         ),
                         orca_utilization: None,

@@ -200,8 +200,9 @@ fn every_key_at_once() {
                             EbbPolicy {
                                 min: 2,
                                 max: 1000,
-                                initial: 24,
+                                initial: 6,
                                 deadline: 800ms,
+                                without: None,
                             },
                         ),
                         orca_utilization: None,

@@ -77,8 +77,9 @@ fn what_is_handed_to_the_engine() {
                     EbbPolicy {
                         min: 2,
                         max: 1000,
-                        initial: 24,
+                        initial: 6,
                         deadline: 2s,
+                        without: None,
                     },
                 ),
                 queue: QueuePolicy {

@@ -6,11 +6,11 @@
 
 use super::sums::Sums;
 use crate::limit::Range;
-use crate::policy::EbbPolicy;
+use crate::policy::{EbbPart, EbbPolicy};
 
 /// The high phase lies so far above the knee. Too low costs goodput, too high only delay; nearer than this the two are
 /// hard to tell apart.
-const BIAS: f64 = 1.4;
+pub(super) const BIAS: f64 = 1.4;
 /// How far the estimate is off before a pair is heard, as the variance of its logarithm.
 const PRIOR: f64 = 0.08;
 /// The largest step of one pair, as a logarithm: a pair that a standstill fell into must not empty the limit.
@@ -18,17 +18,17 @@ const STEP_MAX: f64 = 0.5;
 /// A pair that says less than this has agreed with the estimate.
 const AGREES: f64 = 0.15;
 /// With less in flight there cannot be more throughput. If there is so much more, the upstream has changed between the two.
-const CHANGED: f64 = 1.3;
+pub(super) const CHANGED: f64 = 1.3;
 /// The lower response time cannot really be the higher one by more than noise.
 const RATIO_MAX: f64 = 1.2;
 /// A response time of more than this share of the deadline is queueing, whatever it was like in the low phase.
-const DEADLINE_SHARE: f64 = 0.25;
+pub(super) const DEADLINE_SHARE: f64 = 0.25;
 /// If more than this share gives up in the high phase, the limit is too high, whatever else was measured ...
 const GAVE_UP_MAX: f64 = 0.2;
 /// ... and is lowered to this share.
 const CUT: f64 = 0.8;
 /// If more than this share gives up, what counts as deadline is how long they really waited.
-const IMPATIENT: f64 = 0.05;
+pub(super) const IMPATIENT: f64 = 0.05;
 /// Fewer answers in a phase are none.
 const RESPONSES_MIN: f64 = 4.0;
 /// Below this a limit of one is meant, and from one nothing can be learned.
@@ -38,17 +38,20 @@ const ESTIMATE_MIN: f64 = 1.5;
 pub(super) struct Estimate {
     value: f64,
     range: Range,
+    without: Option<EbbPart>,
 }
 
 impl Estimate {
     pub(super) fn new(policy: &EbbPolicy) -> Self {
-        let mut estimate = Self { value: f64::from(policy.initial.get()), range: range(policy) };
+        let mut estimate =
+            Self { value: f64::from(policy.initial.get()), range: range(policy), without: policy.without };
         estimate.reconfigure(policy);
         estimate
     }
 
     pub(super) fn reconfigure(&mut self, policy: &EbbPolicy) {
         self.range = range(policy);
+        self.without = policy.without;
         self.set(self.value);
     }
 
@@ -59,14 +62,14 @@ impl Estimate {
     /// Learns from a pair of phases. Says whether it agreed with what was thought before. Times are in seconds; the
     /// patience is zero as long as nobody has given up.
     pub(super) fn learn(&mut self, high: &Sums, low: &Sums, deadline: f64, patience: f64) -> bool {
-        if high.gave_up_share() > GAVE_UP_MAX
+        if (self.has(EbbPart::GivingUp) && high.gave_up_share() > GAVE_UP_MAX)
             || high.responses < RESPONSES_MIN
             || low.responses < RESPONSES_MIN
         {
             self.set(self.value * CUT);
             return false;
         }
-        if low.throughput() > CHANGED * high.throughput() {
+        if self.has(EbbPart::Changed) && low.throughput() > CHANGED * high.throughput() {
             return false;
         }
         let impatient = high.gave_up_share() > IMPATIENT && patience > 0.0;
@@ -82,10 +85,21 @@ impl Estimate {
         // One: nothing queues.
         let mut ratio = (low.response_time() / high.response_time().max(1e-9)).min(RATIO_MAX);
         let queueing = (high.response_time() / (DEADLINE_SHARE * deadline).max(1e-9)).max(1.0);
-        if ratio < 1.0 {
+        if ratio < 1.0 && self.has(EbbPart::DeadlineShare) {
             ratio = libm::pow(ratio, queueing * queueing);
         }
-        libm::log(BIAS * high.in_flight() * ratio / self.value).clamp(-STEP_MAX, STEP_MAX)
+        let most = if self.has(EbbPart::StepMax) { STEP_MAX } else { f64::INFINITY };
+        libm::log(BIAS * high.in_flight() * ratio / self.value).clamp(-most, most)
+    }
+
+    /// Twice as much as `self.value()`, or nearly, was in flight: the estimate is at least what it was, and follows as
+    /// far as it paid. See [`Doubled`](super::room::Doubled).
+    pub(super) fn rise(&mut self, doubled: f64, ratio: f64) {
+        self.set((BIAS * doubled * ratio).min(doubled).max(self.value));
+    }
+
+    fn has(&self, part: EbbPart) -> bool {
+        self.without != Some(part)
     }
 
     fn set(&mut self, value: f64) {
@@ -113,6 +127,7 @@ mod tests {
             max: number(4000),
             initial: number(24),
             deadline: Duration::from_secs(1),
+            without: None,
         };
         Estimate { value, ..Estimate::new(&policy) }
     }
@@ -171,6 +186,19 @@ mod tests {
             limit.learn(&high, &phase(1.0, 13.0, 75.0), LARGE, 0.4);
         }
         assert_eq!(limit.value(), ESTIMATE_MIN);
+    }
+
+    #[test]
+    fn it_rises_as_far_as_it_paid_and_never_falls_by_it() {
+        let mut limit = estimate(20.0);
+        limit.rise(40.0, 0.6);
+        near(limit.value(), 33.6);
+        limit.rise(60.0, 1.0);
+        near(limit.value(), 60.0);
+        limit.rise(30.0, 0.5);
+        near(limit.value(), 60.0);
+        limit.rise(f64::NAN, f64::NAN);
+        near(limit.value(), 60.0);
     }
 
     #[test]

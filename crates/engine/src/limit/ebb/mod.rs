@@ -10,6 +10,9 @@
 //! too, it falls. It keeps no latency from the past to compare with: a baseline that was measured once is wrong from the
 //! day on which the upstream becomes slower without being full.
 //!
+//! As long as nothing has shown that the upstream is full, it goes the other way: the second phase of the pair is **double**
+//! the first. So it is at a hundred after a handful of response times, and only then looks closely. [`room`] judges that.
+//!
 //! While the limit does not bind, nothing can be learned, and nothing is forgotten. Late answers, for clients that have
 //! given up, count as throughput; errors count as nothing. So neither a stall nor a crash moves the estimate.
 //!
@@ -17,16 +20,18 @@
 //! [`estimate`]. How it was found, and what each part is worth, is told in `docs/ebb.md`.
 
 mod estimate;
+mod room;
 mod sums;
 
 use core::time::Duration;
 
 use estimate::Estimate;
+use room::{Doubled, Room};
 use sums::{Smoothed, Sums};
 
 use crate::decision::Outcome;
 use crate::limit::Sample;
-use crate::policy::{EbbPolicy, LIMIT_MAX};
+use crate::policy::{EbbPart, EbbPolicy, LIMIT_MAX};
 use crate::time::Timestamp;
 
 /// The low phase, as a share of the high one. Together with the 1.4 of the estimate it makes 0.91: below the knee, or
@@ -34,8 +39,12 @@ use crate::time::Timestamp;
 const LOW: f64 = 0.65;
 /// A phase needs so many outcomes: an average of fewer says little.
 const OUTCOMES: f64 = 30.0;
+/// And so many while there may be room: then the two are far apart, and time matters more than a close look.
+const OUTCOMES_OF_ROOM: f64 = 20.0;
 /// A phase needs so many response times, or what is in flight is still that of the phase before.
 const RESPONSE_TIMES: f64 = 2.0;
+/// A double phase needs but one: whether it pays is not a question of a tenth.
+const RESPONSE_TIMES_DOUBLE: f64 = 1.0;
 /// When the last pair has agreed with the estimate, the high phase lasts so many times as long as the low one.
 const DWELL: f64 = 10.0;
 /// The limit binds if it did so for this share of a phase.
@@ -58,8 +67,9 @@ pub(crate) struct Ebb {
     /// What is in flight belongs to this phase.
     settled: bool,
     sums: Sums,
-    /// The high phase before the low one that is under way.
+    /// The high phase before the low or double one that is under way.
     high: Sums,
+    room: Room,
     /// How long the last low phase took, in seconds.
     low_took: f64,
     /// So many high phases are to be short.
@@ -76,24 +86,26 @@ enum Phase {
     Free,
     High,
     Low,
+    Double,
 }
 
 impl Ebb {
     pub(crate) fn new(policy: EbbPolicy) -> Self {
         let mut ebb = Self {
             estimate: Estimate::new(&policy),
-            policy,
             current: 0,
             phase: Phase::Free,
             entered: Timestamp::ZERO,
             settled: true,
             sums: Sums::default(),
             high: Sums::default(),
+            room: Room::new(policy.without),
             low_took: 0.0,
             short: SHORT_AT_FIRST,
             response: Smoothed::default(),
             patience: Smoothed::default(),
             seen: Timestamp::ZERO,
+            policy,
         };
         ebb.current = ebb.highest();
         ebb
@@ -106,7 +118,7 @@ impl Ebb {
     pub(crate) fn reconfigure(&mut self, policy: EbbPolicy) {
         self.estimate.reconfigure(&policy);
         self.policy = policy;
-        self.current = self.current.min(self.policy.max.get().min(LIMIT_MAX));
+        self.current = self.current.min(self.most());
     }
 
     /// How things stood since this was called last. Has to be called before they change.
@@ -143,7 +155,10 @@ impl Ebb {
 
     /// An answer has come whose client had given up: the upstream has worked for it all the same.
     pub(crate) fn on_late(&mut self, now: Timestamp) {
-        self.sums.responses += 1.0;
+        if self.has(EbbPart::Late) {
+            self.sums.responses += 1.0;
+            self.sums.late += 1.0;
+        }
         self.step(now);
     }
 
@@ -152,7 +167,7 @@ impl Ebb {
         if !self.settled {
             let wait = match self.phase {
                 Phase::Low => (SETTLE_RESPONSE_TIMES * self.response.value()).max(2.0),
-                _ => self.response.value(),
+                _ => self.pace(),
             };
             if age >= wait {
                 self.settle();
@@ -169,38 +184,79 @@ impl Ebb {
                 }
             }
             Phase::Free => {}
-            Phase::High | Phase::Low => self.step_pair(now, age),
+            Phase::High | Phase::Low | Phase::Double => self.step_pair(now, age),
         }
     }
 
     fn step_pair(&mut self, now: Timestamp, age: f64) {
-        let sums = self.sums;
-        let enough = sums.seconds >= RESPONSE_TIMES * self.response.value() && sums.outcomes() >= OUTCOMES;
+        let (sums, pace, double) = (self.sums, self.pace(), self.phase == Phase::Double);
+        let times = if double { RESPONSE_TIMES_DOUBLE } else { RESPONSE_TIMES };
+        let outcomes = if double || self.room.is_open() { OUTCOMES_OF_ROOM } else { OUTCOMES };
+        let enough = sums.seconds >= times * pace && sums.outcomes() >= outcomes;
         let binds = sums.bound_share() > BOUND;
-        if !binds && (enough || sums.seconds > (IDLE_RESPONSE_TIMES * self.response.value()).max(1.0)) {
+        if !binds && (enough || sums.seconds > (IDLE_RESPONSE_TIMES * pace).max(1.0)) {
+            if double && self.has(EbbPart::Kept) {
+                // Nobody needed all of it, and nothing speaks against it: next time it is there at once.
+                self.estimate.rise(f64::from(self.current), 1.0);
+            }
             return self.enter(now, Phase::Free);
         }
-        if !enough {
-            return;
-        }
-        if self.phase == Phase::High {
-            if self.short > 0 || sums.seconds >= DWELL * self.low_took {
-                self.high = sums;
-                self.enter(now, Phase::Low);
+        if enough {
+            match self.phase {
+                Phase::Low => self.after_low(now, age),
+                Phase::Double => self.after_double(now),
+                Phase::High | Phase::Free => self.after_high(now),
             }
-            return;
         }
+    }
+
+    fn after_high(&mut self, now: Timestamp) {
+        let sums = self.sums;
+        let long = sums.seconds >= DWELL * self.low_took || !self.has(EbbPart::Dwell);
+        if self.may_double() {
+            self.high = sums;
+            self.enter(now, Phase::Double);
+        } else if self.short > 0 || long {
+            self.high = sums;
+            self.enter(now, Phase::Low);
+        }
+    }
+
+    fn after_low(&mut self, now: Timestamp, age: f64) {
+        let (low, deadline) = (self.sums, seconds(self.policy.deadline));
         self.low_took = age;
-        let deadline = seconds(self.policy.deadline);
-        let agreed = self.estimate.learn(&self.high, &sums, deadline, self.patience.value());
+        self.room.learn_low(&self.high, &low, deadline);
+        let agreed = self.estimate.learn(&self.high, &low, deadline, self.patience.value());
         self.short = if agreed { self.short.saturating_sub(1) } else { self.short.max(1) };
         self.enter(now, Phase::High);
+    }
+
+    fn after_double(&mut self, now: Timestamp) {
+        let (double, current) = (self.sums, f64::from(self.current));
+        match self.room.learn_doubled(&self.high, &double) {
+            Doubled::Pays => {
+                self.estimate.rise(current, 1.0);
+                if self.may_double() {
+                    self.high = double;
+                    return self.enter(now, Phase::Double);
+                }
+            }
+            Doubled::Perhaps(ratio) => self.estimate.rise(current, ratio),
+            Doubled::Full => {}
+        }
+        self.short = self.short.max(1);
+        self.enter(now, Phase::High);
+    }
+
+    fn may_double(&self) -> bool {
+        self.highest() < self.most() && self.room.is_worth_a_try(&self.sums, seconds(self.policy.deadline))
     }
 
     fn enter(&mut self, now: Timestamp, phase: Phase) {
         let high = self.highest();
         self.current = match phase {
             Phase::Low => (libm::round(f64::from(high) * LOW) as u32).max(1),
+            Phase::Double => high.saturating_mul(2).min(self.most()),
             Phase::Free | Phase::High => high,
         };
         self.phase = phase;
@@ -216,7 +272,24 @@ impl Ebb {
 
     /// The limit of the high phase: at least two, since with one nothing can be compared.
     fn highest(&self) -> u32 {
-        (libm::ceil(self.estimate.value()) as u32).max(2).min(self.policy.max.get().min(LIMIT_MAX))
+        (libm::ceil(self.estimate.value()) as u32).max(2).min(self.most())
+    }
+
+    fn most(&self) -> u32 {
+        self.policy.max.get().min(LIMIT_MAX)
+    }
+
+    /// What counts as a response time in this phase, in seconds. The smoothed one follows slowly, and a double phase is
+    /// often there because it has become longer.
+    fn pace(&self) -> f64 {
+        match self.phase {
+            Phase::Double => self.response.value().max(self.high.response_time()),
+            Phase::Free | Phase::High | Phase::Low => self.response.value(),
+        }
+    }
+
+    fn has(&self, part: EbbPart) -> bool {
+        self.policy.without != Some(part)
     }
 }
 
@@ -231,13 +304,13 @@ mod tests {
     use core::num::NonZeroU32;
 
     fn ebb() -> Ebb {
+        starting_at(24, None)
+    }
+
+    fn starting_at(initial: u32, without: Option<EbbPart>) -> Ebb {
         let number = |n| NonZeroU32::new(n).unwrap();
-        Ebb::new(EbbPolicy {
-            min: number(2),
-            max: number(1000),
-            initial: number(24),
-            deadline: Duration::from_millis(400),
-        })
+        let deadline = Duration::from_millis(400);
+        Ebb::new(EbbPolicy { min: number(2), max: number(1000), initial: number(initial), deadline, without })
     }
 
     /// An upstream with so many workers of 20 ms each, and always somebody waiting: what the limit is after so long.
@@ -264,6 +337,25 @@ mod tests {
         for workers in [8, 50, 200] {
             let limit = driven(&mut ebb(), workers, 120, false);
             assert!((workers * 8 / 10..=workers * 2).contains(&limit), "{workers} workers, limit {limit}");
+        }
+    }
+
+    /// From 6 to 200 takes five doublings and no more. Without them it takes seconds.
+    #[test]
+    fn doubles_as_long_as_there_is_room() {
+        let fast = driven(&mut starting_at(6, None), 200, 1, false);
+        assert!((160..=400).contains(&fast), "{fast}");
+        let slow = driven(&mut starting_at(6, Some(EbbPart::Doubling)), 200, 1, false);
+        assert!(slow < 80, "{slow}");
+    }
+
+    /// One worker of 20 ms, and clients who wait 400 ms: not even for a moment may there be more than that at once.
+    #[test]
+    fn does_not_double_what_is_full() {
+        let mut ebb = starting_at(6, None);
+        for _ in 0..100 {
+            let limit = driven(&mut ebb, 1, 1, false);
+            assert!(limit <= 12, "{limit}");
         }
     }
 

@@ -10,6 +10,8 @@ pub(super) struct Sums {
     bound_seconds: f64,
     /// Answers, late ones included.
     pub(super) responses: f64,
+    /// Those of them whose client had given up.
+    pub(super) late: f64,
     /// Requests whose client did not wait for the answer.
     pub(super) gave_up: f64,
 }
@@ -51,9 +53,21 @@ impl Sums {
         self.gave_up / self.outcomes().max(1.0)
     }
 
+    /// Of those who gave up and of answers that nobody waited for, by all there was. Some are counted twice.
+    pub(super) fn missed_share(&self) -> f64 {
+        (self.gave_up + self.late) / self.outcomes().max(1.0)
+    }
+
     #[cfg(test)]
     pub(super) fn of(seconds: f64, in_flight: f64, responses: f64, gave_up: f64) -> Self {
-        Self { seconds, in_flight_seconds: seconds * in_flight, bound_seconds: seconds, responses, gave_up }
+        Self {
+            seconds,
+            in_flight_seconds: seconds * in_flight,
+            bound_seconds: seconds,
+            responses,
+            late: 0.0,
+            gave_up,
+        }
     }
 }
 
