@@ -130,8 +130,6 @@ fn policy(limit: u8, capacity: u8, bulkhead: u8, algorithm: u8) -> AdmissionPoli
     }
 }
 
-/// The number of the algorithm that moves its limit with time alone.
-
 struct Driver {
     admission: Admission,
     now: i64,

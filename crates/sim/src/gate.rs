@@ -7,7 +7,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_engine::{
-    Admission, Decision, Event, LimitPolicy, Permit, RateLimiter, Rejection, Ticket, Timestamp,
+    Admission, Decision, Event, LimitPolicy, Outcome, Permit, RateLimiter, Reason, Rejection, Ticket,
+    Timestamp,
 };
 
 use crate::control::Setup;
@@ -20,13 +21,13 @@ use crate::passage::{Passage, Says};
 pub(crate) struct Gate<C> {
     pub(crate) setup: Setup,
     admission: Admission,
-    /// Says the limit in the place of the policy.
+    /// Says the limit in the place of the policy, or who is dropped from its queue.
     model: Option<Model>,
     limiters: Vec<RateLimiter>,
     /// For each kind of request, when the one began that came last of those that were let in.
     newest: Vec<Vec<Timestamp>>,
-    /// By the index of their tickets.
-    waiting: Vec<Option<C>>,
+    /// By the index of their tickets, each with the moment of arrival.
+    waiting: Vec<Option<(C, Timestamp)>>,
     /// Who was granted or refused after waiting, in order.
     pub(crate) heard: Vec<Heard<C>>,
     /// When it is to be woken, as far as that is planned.
@@ -66,8 +67,8 @@ pub(crate) enum Entry {
 impl<C: Copy> Gate<C> {
     /// A gateway with these settings. If there is a model, it says the limit from the beginning.
     pub(crate) fn new(mut setup: Setup, model: Option<Model>) -> Self {
-        if let Some(model) = &model {
-            setup.admission.limit = fixed(model.limit());
+        if let Some(limit) = model.as_ref().and_then(Model::limit) {
+            setup.admission.limit = fixed(limit);
         }
         Self {
             admission: Admission::new(setup.admission.clone()),
@@ -105,6 +106,8 @@ impl<C: Copy> Gate<C> {
         self.hear();
         match decision {
             Decision::Admit(permit) => {
+                // Nobody is dropped who did not wait, but that nobody had to is worth knowing.
+                self.drops(now, now);
                 self.sent();
                 Entry::Passed(Some(Slot::new(permit)))
             }
@@ -114,7 +117,7 @@ impl<C: Copy> Gate<C> {
                 if self.waiting.len() <= index {
                     self.waiting.resize(index + 1, None);
                 }
-                self.waiting[index] = Some(who);
+                self.waiting[index] = Some((who, now));
                 Entry::Waiting(ticket)
             }
         }
@@ -198,10 +201,16 @@ impl<C: Copy> Gate<C> {
 
     /// Puts in force what the model says.
     fn follow(&mut self, now: Timestamp) {
-        let limit = self.model.as_ref().map(|model| fixed(model.limit()));
+        let limit = self.model.as_ref().and_then(Model::limit).map(fixed);
         if let Some(limit) = limit.filter(|limit| *limit != self.setup.admission.limit) {
             self.put_in_force(now, limit);
         }
+    }
+
+    /// Whether the model drops somebody who arrived then and would get a slot now.
+    fn drops(&mut self, now: Timestamp, arrived: Timestamp) -> bool {
+        let Some(model) = &mut self.model else { return false };
+        model.drops(now, now.since(arrived), self.admission.snapshot().queue_depth)
     }
 
     /// Somebody has got a slot.
@@ -214,11 +223,17 @@ impl<C: Copy> Gate<C> {
     fn hear(&mut self) {
         while let Some(event) = self.admission.poll_event() {
             let (Event::Granted { ticket, .. } | Event::Refused { ticket, .. }) = &event;
-            let Some(who) = self.waiting[ticket.index()].take() else {
+            let Some((who, arrived)) = self.waiting[ticket.index()].take() else {
                 debug_assert!(false, "an event names somebody who does not wait");
                 continue;
             };
             match event {
+                Event::Granted { permit, .. } if self.drops(permit.since(), arrived) => {
+                    // The slot goes to the next in line, of whom the next event tells.
+                    self.admission.complete(permit.since(), permit, Outcome::Ignore);
+                    let rejection = Rejection { reason: Reason::QueueTimeout, retry_after: Duration::ZERO };
+                    self.heard.push(Heard::Refused(who, rejection));
+                }
                 Event::Granted { permit, .. } => {
                     self.sent();
                     self.heard.push(Heard::Granted(who, Slot::new(permit)));

@@ -1,26 +1,29 @@
-//! The products whose limiters the simulator has models of, by the names that scenarios call them. What the models do is
-//! the simulator's business, and none of them is in the engine.
+//! The products whose limiters the simulator has models of, by the names that scenarios call them, and CoDel. What the
+//! models do is the simulator's business, and none of them is in the engine.
 
 use serde::Deserialize;
 
-/// A product whose limiter is compared with.
+/// Another's limiter, or discipline of the queue, that is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Product {
     /// Adaptive Request Concurrency, of Vector.
     Arc,
+    /// The discipline of the queue of RFC 8289, before the policy's own limit.
+    Codel,
     /// The gradient controller of Envoy's adaptive concurrency filter.
     Envoy,
 }
 
 impl Product {
-    /// Every product there is a model of.
-    pub const ALL: [Self; 2] = [Self::Arc, Self::Envoy];
+    /// Those that say a limit.
+    pub const LIMITERS: [Self; 2] = [Self::Arc, Self::Envoy];
 
     /// What a scenario has to call it, so that no table calls a model by another's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Arc => "ARC",
+            Self::Codel => "CoDel",
             Self::Envoy => "Envoy",
         }
     }
