@@ -2,8 +2,10 @@
 //! table of limiters.
 //!
 //! ```sh
-//! cargo run --release -p tidegate-sim --example limiters -- [--runs N] [--seed N] [--only NAME…]
+//! cargo run --release -p tidegate-sim --example limiters -- [--runs N] [--seed N] [--parts] [--only NAME…]
 //! ```
+//!
+//! With `--parts` it compares Ebb with itself, each time without one of its parts.
 //!
 //! It compares and judges nothing: what has to hold is tested elsewhere.
 
@@ -12,8 +14,9 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tidegate_engine::{EbbPart, LimitPolicy};
 use tidegate_sim::{Control, play_all};
-use tidegate_workload::{Change, Report, Scenario};
+use tidegate_workload::{Change, NamedPolicy, Report, Scenario};
 
 /// The policy whose queue stands before the limit that is best.
 const QUEUE_OF: &str = "ebb";
@@ -48,18 +51,20 @@ fn main() -> Result<(), Box<dyn Error>> {
 struct Arguments {
     runs: u32,
     seed: Option<u64>,
+    parts: bool,
     only: Vec<String>,
 }
 
 impl Arguments {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
-        let mut arguments = Self { runs: 4, seed: None, only: Vec::new() };
+        let mut arguments = Self { runs: 4, seed: None, parts: false, only: Vec::new() };
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--runs" => arguments.runs = words.next().ok_or("--runs needs a number")?.parse()?,
                 "--seed" => arguments.seed = Some(words.next().ok_or("--seed needs a number")?.parse()?),
+                "--parts" => arguments.parts = true,
                 "--only" => arguments.only.extend(words.by_ref()),
-                _ => return Err(format!("`{word}` is none of --runs, --seed and --only").into()),
+                _ => return Err(format!("`{word}` is none of --runs, --seed, --parts and --only").into()),
             }
         }
         arguments.runs = arguments.runs.max(1);
@@ -117,11 +122,16 @@ impl Row {
         let queue = scenario.policies.iter().find(|policy| policy.name == QUEUE_OF);
         let queue = queue.ok_or_else(|| format!("{}: no policy `{QUEUE_OF}`", scenario.name))?;
         let mut controls = vec![Control::BestStaticBehind(Box::new(queue.clone()))];
-        controls.extend(
-            Control::all(scenario)
-                .into_iter()
-                .filter(|control| matches!(control, Control::Policy(_) | Control::Model(..))),
-        );
+        if arguments.parts {
+            controls.push(Control::Policy(Box::new(queue.clone())));
+            controls.extend(EbbPart::ALL.iter().map(|part| without(queue, *part)));
+        } else {
+            controls.extend(
+                Control::all(scenario)
+                    .into_iter()
+                    .filter(|control| matches!(control, Control::Policy(_) | Control::Model(..))),
+            );
+        }
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut played: Vec<Vec<Report>> = controls.iter().map(|_| Vec::new()).collect();
         for run in 0..u64::from(arguments.runs) {
@@ -168,6 +178,18 @@ impl Row {
         }
         println!();
     }
+}
+
+/// This policy with an Ebb that does without a part.
+fn without(policy: &NamedPolicy, part: EbbPart) -> Control {
+    let mut policy = policy.clone();
+    policy.name = format!("no {part:?}");
+    for upstream in &mut policy.policy.upstreams {
+        if let LimitPolicy::Ebb(ebb) = &mut upstream.limit {
+            ebb.without = Some(part);
+        }
+    }
+    Control::Policy(Box::new(policy))
 }
 
 fn ratio(report: &Report, best: &Report) -> f64 {
