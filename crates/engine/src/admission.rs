@@ -13,6 +13,7 @@ use crate::flight::{Flight, Flying};
 use crate::forecast::Forecast;
 use crate::limit::{Limit, Sample};
 use crate::linked::Key;
+use crate::patience::Patience;
 use crate::policy::{AdmissionPolicy, Discipline, QUEUE_CAPACITY_MAX, QueuePolicy};
 use crate::queue::{Place, Queue, WaitEnd, Waiting};
 use crate::snapshot::{Counts, Snapshot};
@@ -59,6 +60,7 @@ pub struct Admission {
     damping: Option<Damping>,
     breaker: Option<Breaker>,
     forecast: Forecast,
+    patience: Patience,
     codel: Codel,
     comeback: Comeback,
     events: VecDeque<Event>,
@@ -79,6 +81,7 @@ impl Admission {
             damping: policy.retries.map(Damping::new),
             breaker: policy.breaker.map(Breaker::new),
             forecast: Forecast::default(),
+            patience: Patience::default(),
             codel: Codel::default(),
             comeback: Comeback::default(),
             events: VecDeque::new(),
@@ -103,7 +106,7 @@ impl Admission {
                 if self.has_room(place) {
                     // The breaker was asked a moment ago, and time stands still.
                     let pass = self.pass(now).unwrap_or_default();
-                    Decision::Admit(self.take_slots(now, place, held, pass))
+                    Decision::Admit(self.take_slots(now, now, place, held, pass))
                 } else {
                     self.queue_up(now, &arrival, place, held)
                 }
@@ -183,6 +186,7 @@ impl Admission {
         let cancelled = self.queue.remove(ticket.key);
         if let Some(waiting) = &cancelled {
             self.counts.cancelled += 1;
+            self.patience.left(now.since(waiting.since), self.forecast.service());
             self.bulkheads.leave(waiting.held);
             self.queue.leave(waiting.place);
         }
@@ -270,12 +274,19 @@ impl Admission {
         self.breaker.as_mut().map(|breaker| breaker.try_pass(now)).transpose()
     }
 
-    fn take_slots(&mut self, now: Timestamp, place: Place, held: Held, pass: Option<Pass>) -> Permit {
+    fn take_slots(
+        &mut self,
+        now: Timestamp,
+        arrived: Timestamp,
+        place: Place,
+        held: Held,
+        pass: Option<Pass>,
+    ) -> Permit {
         self.counts.admitted += 1;
         let slots = place.slots(self.limit.current());
         let charged = self.queue.dispatched(now, place, slots);
         let flying = Flying { since: now, held, place, slots, charged };
-        Permit { key: self.flight.take(flying), since: now, sampled: false, orphan: false, pass }
+        Permit { key: self.flight.take(flying), since: now, arrived, sampled: false, orphan: false, pass }
     }
 
     fn queue_up(&mut self, now: Timestamp, arrival: &Arrival, place: Place, held: Held) -> Decision {
@@ -295,7 +306,7 @@ impl Admission {
     }
 
     fn enqueue(&mut self, now: Timestamp, arrival: &Arrival, place: Place, held: Held) -> Ticket {
-        let budget = now.after(self.queue_policy.wait);
+        let budget = now.after(self.longest_wait());
         let (until, end) = match self.last_useful_start(arrival) {
             Some(start) if start < budget => (start, WaitEnd::Deadline),
             _ => (budget, WaitEnd::Budget),
@@ -335,9 +346,7 @@ impl Admission {
             && self.has_slots(place)
             && let Some(waiting) = self.queue.remove(key)
         {
-            if self.queue_policy.discipline == Discipline::Codel
-                && self.codel.sends_away(now, now.since(waiting.since), self.queue_policy.standing_wait)
-            {
+            if self.waits_in_vain(now, &waiting) {
                 self.send_away(now, key, &waiting, Reason::QueueTimeout);
                 continue;
             }
@@ -346,7 +355,7 @@ impl Admission {
                 self.send_away(now, key, &waiting, Reason::BreakerOpen);
                 continue;
             };
-            let permit = self.take_slots(now, place, waiting.held, pass);
+            let permit = self.take_slots(now, waiting.since, place, waiting.held, pass);
             self.events.push_back(Event::Granted { ticket: TicketId(key), permit });
         }
     }
@@ -358,6 +367,13 @@ impl Admission {
         permit.sampled = true;
         if let (Some(breaker), Some(pass)) = (&mut self.breaker, permit.pass.take()) {
             breaker.complete(now, pass, Verdict::from(outcome));
+        }
+        match outcome {
+            Outcome::Ignore if gave_up => {
+                self.patience.left(now.since(permit.arrived), self.forecast.service());
+            }
+            Outcome::Success if !gave_up => self.patience.served(now.since(permit.arrived)),
+            _ => {}
         }
         let in_use = self.flight.taken().saturating_mul(2) >= self.limit.current();
         self.limit.on_sample(now, Sample { latency: now.since(permit.since), outcome, gave_up, in_use });

@@ -133,6 +133,8 @@ pub enum Decision {
 pub struct Permit {
     pub(crate) key: Key,
     pub(crate) since: Timestamp,
+    /// When it came; earlier than `since` if it had to wait.
+    pub(crate) arrived: Timestamp,
     /// The limit has already learned from this request.
     pub(crate) sampled: bool,
     pub(crate) orphan: bool,

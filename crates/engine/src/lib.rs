@@ -83,5 +83,6 @@ mod flight;
 mod forecast;
 mod limit;
 mod linked;
+mod patience;
 mod queue;
 mod standing;

@@ -9,7 +9,7 @@ use crate::damping::Tried;
 use crate::decision::{Arrival, Reason};
 use crate::forecast::Slots;
 use crate::policy::{Capacity, Discipline, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy};
-use crate::queue::Place;
+use crate::queue::{Place, Waiting};
 use crate::time::{Timestamp, nanos};
 
 impl Admission {
@@ -97,17 +97,44 @@ impl Admission {
     /// that the client has, or what the policy says if that is less; but four requests may always wait, or slots would
     /// stand empty between one and the next.
     fn budget(&self, now: Timestamp, deadline: Option<Timestamp>, place: Place) -> Duration {
-        let QueuePolicy { wait, capacity, standing_wait, .. } = self.queue_policy;
+        let QueuePolicy { capacity, standing_wait, .. } = self.queue_policy;
+        let wait = self.longest_wait();
         if capacity != Capacity::Derived || !self.queue.is_standing(place) {
             return wait;
         }
-        let brief = deadline.map_or(standing_wait, |deadline| standing_wait.min(deadline.since(now) / 10));
+        let has = deadline.map(|deadline| deadline.since(now)).or(self.patience.known());
+        let brief = has.map_or(standing_wait, |has| standing_wait.min(has / 10));
         brief.max(longer(self.four_turns(), self.queue.share(now, place, self.limit.current()))).min(wait)
+    }
+
+    /// The wait budget: what the policy says, but no more than half of the time after which clients leave, if they do.
+    /// Where somebody has said how long the queue is to be, it is for them to say how long anybody waits in it.
+    pub(super) fn longest_wait(&self) -> Duration {
+        let QueuePolicy { wait, capacity, .. } = self.queue_policy;
+        match (capacity, self.patience.known()) {
+            (Capacity::Derived, Some(patience)) => wait.min((patience / 2).max(self.four_turns())),
+            _ => wait,
+        }
     }
 
     /// In so long four slots come free.
     fn four_turns(&self) -> Duration {
         self.forecast.service().unwrap_or_default() / self.limit.current().max(1) * 4
+    }
+
+    /// Whether somebody whose turn has come had better be sent away.
+    pub(super) fn waits_in_vain(&mut self, now: Timestamp, waiting: &Waiting) -> bool {
+        let waited = now.since(waiting.since);
+        if self.queue_policy.discipline == Discipline::Codel
+            && self.codel.sends_away(now, waited, self.queue_policy.standing_wait)
+        {
+            return true;
+        }
+        // Its client will have left before the answer is there, as others did. Only those wait for so long who came before
+        // that was known.
+        let service = self.forecast.service().unwrap_or_default();
+        let patience = self.patience.known().filter(|_| self.queue_policy.capacity == Capacity::Derived);
+        patience.is_some_and(|patience| waited.saturating_add(service) >= patience)
     }
 
     /// The last moment at which starting on this request is of use to its client.
@@ -126,17 +153,17 @@ impl Admission {
             Capacity::Derived if self.queue_policy.discipline == Discipline::Forecast => {
                 QUEUE_CAPACITY_DERIVED_MAX
             }
-            Capacity::Derived => self.places(self.queue_policy.wait),
+            Capacity::Derived => self.places(self.longest_wait()),
         }
     }
 
     pub(super) fn capacity_shown(&self) -> u32 {
         match self.queue_policy.capacity {
             Capacity::Derived if self.capacity() > 0 && self.queue.any_is_standing() => {
-                let QueuePolicy { wait, standing_wait, .. } = self.queue_policy;
-                self.places(standing_wait.max(self.four_turns()).min(wait))
+                let standing_wait = self.queue_policy.standing_wait;
+                self.places(standing_wait.max(self.four_turns()).min(self.longest_wait()))
             }
-            Capacity::Derived if self.capacity() > 0 => self.places(self.queue_policy.wait),
+            Capacity::Derived if self.capacity() > 0 => self.places(self.longest_wait()),
             _ => self.capacity(),
         }
     }

@@ -1,0 +1,119 @@
+//! After how long clients leave that do not say how long they wait.
+//!
+//! Most clients have a timeout and tell nobody. But when they leave, it shows how long they have waited. Whoever is let in
+//! to wait for longer than that is served in vain: the work is done, and nobody takes it. So the wait budget is never more
+//! than half of it, and a tenth where there is a queue all the time.
+//!
+//! It is learned where it matters, when many leave; a page that is closed now and then says nothing. It is kept when they
+//! do not leave any more, since that is what knowing it brings about; and it is given up as soon as somebody is served who
+//! has waited for longer.
+
+use core::time::Duration;
+
+use crate::time::nanos;
+
+/// Fewer than this share of those who come to an end have left for reasons of their own.
+const MANY: f64 = 0.05;
+/// The share is that of about so many who came to an end last.
+const ENDS: f64 = 64.0;
+/// How far one client moves what is known.
+const STEP: u64 = 8;
+
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    /// In nanoseconds; zero while nothing is known.
+    patience: u64,
+    leaving: f64,
+}
+
+impl Patience {
+    /// Somebody has left, so long after having come. Whoever leaves before an answer could be there, which takes
+    /// `service`, has not run out of patience, or anybody could shorten the queue by hanging up at once.
+    pub(crate) fn left(&mut self, after: Duration, service: Option<Duration>) {
+        if service.is_none_or(|service| after <= service) {
+            return;
+        }
+        self.leaving += (1.0 - self.leaving) / ENDS;
+        if self.leaving > MANY {
+            let after = nanos(after);
+            match self.patience {
+                0 => self.patience = after,
+                known if after < known => self.patience -= (known - after) / STEP,
+                known => self.patience += (after - known) / STEP,
+            }
+        }
+    }
+
+    /// Somebody has got an answer, so long after having come.
+    pub(crate) fn served(&mut self, after: Duration) {
+        self.leaving -= self.leaving / ENDS;
+        let after = nanos(after);
+        if self.patience > 0 && after > self.patience {
+            self.patience += (after - self.patience) / STEP + 1;
+        }
+    }
+
+    /// How long clients wait, if they leave.
+    pub(crate) const fn known(&self) -> Option<Duration> {
+        match self.patience {
+            0 => None,
+            nanos => Some(Duration::from_nanos(nanos)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    const SERVICE: Option<Duration> = Some(ms(20));
+
+    #[test]
+    fn learned_when_many_leave_and_kept_when_they_do_not_any_more() {
+        let mut patience = Patience::default();
+        for _ in 0..100 {
+            patience.served(ms(100));
+            patience.left(ms(400), SERVICE);
+        }
+        assert_eq!(patience.known(), Some(ms(400)));
+        for _ in 0..10_000 {
+            patience.served(ms(200));
+        }
+        assert_eq!(patience.known(), Some(ms(400)));
+        // They wait longer than was thought.
+        for _ in 0..100 {
+            patience.served(ms(900));
+        }
+        assert!(patience.known().is_some_and(|known| known >= ms(899)), "{patience:?}");
+    }
+
+    #[test]
+    fn a_few_who_leave_say_nothing_and_neither_do_those_who_leave_at_once() {
+        let mut patience = Patience::default();
+        for _ in 0..1000 {
+            (0..30).for_each(|_| patience.served(ms(30)));
+            patience.left(ms(100), SERVICE);
+        }
+        assert_eq!(patience.known(), None);
+        for _ in 0..1000 {
+            patience.left(ms(20), SERVICE);
+            patience.left(ms(300), None);
+        }
+        assert_eq!(patience.known(), None);
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let mut patience = Patience::default();
+        for _ in 0..100 {
+            patience.left(Duration::MAX, SERVICE);
+            patience.served(Duration::MAX);
+            patience.left(Duration::from_nanos(1), Some(Duration::ZERO));
+        }
+        assert!(patience.known().is_some());
+    }
+}
