@@ -67,7 +67,7 @@ fn the_shortest_policy_has_every_default() {
                             EbbPolicy {
                                 min: 2,
                                 max: 1000,
-                                initial: 6,
+                                initial: 9,
                                 deadline: 2s,
                                 without: None,
                             },
@@ -235,7 +235,7 @@ fn a_queue_of_zero_needs_no_wait() {
 /// Left out, the start follows the range.
 #[test]
 fn the_initial_limit_is_clamped() {
-    for (range, initial) in [("max = 10", 10), ("min = 50", 50), ("", 6)] {
+    for (range, initial) in [("max = 10", 10), ("min = 50", 50), ("", 9)] {
         let text = format!("{UPSTREAM}[upstream.concurrency]\n{range}\n");
         let policy = Policy::parse(&text, "policy.toml").unwrap().policy;
         let tidegate_engine::LimitPolicy::Ebb(ebb) = &policy.upstreams[0].limit else { panic!("adaptive") };

@@ -200,7 +200,7 @@ fn every_key_at_once() {
                             EbbPolicy {
                                 min: 2,
                                 max: 1000,
-                                initial: 6,
+                                initial: 9,
                                 deadline: 800ms,
                                 without: None,
                             },

@@ -77,7 +77,7 @@ fn what_is_handed_to_the_engine() {
                     EbbPolicy {
                         min: 2,
                         max: 1000,
-                        initial: 6,
+                        initial: 9,
                         deadline: 2s,
                         without: None,
                     },
