@@ -81,12 +81,13 @@ impl Admission {
         }
     }
 
-    /// How long somebody will wait who comes now: until those before him have been served, while more important ones go on
-    /// to come as they did of late. What his class is guaranteed comes whoever is before it, so it may come sooner.
+    /// How long somebody will wait who comes now: until those before him have been served, while more important ones, and
+    /// before a retry first tries, go on to come as they did of late. What his class is guaranteed comes whoever is before
+    /// it, so it may come sooner.
     fn wait(&self, now: Timestamp, place: Place) -> Duration {
         let slots = self.slots(now);
         let wait = self.forecast.wait(now, self.queue.ahead(place), slots);
-        let in_line = longer(wait, self.queue.share(now, place, self.limit.current()));
+        let in_line = longer(wait, self.queue.own_share(now, place, self.limit.current()));
         match self.queue.guaranteed(place) {
             Some((floor, ahead)) => in_line.min(longer(self.forecast.wait(now, ahead, slots), floor)),
             None => in_line,

@@ -20,8 +20,9 @@ pub(crate) struct Class {
     pub(crate) service: u64,
     /// Slots that it takes.
     pub(crate) in_flight: u32,
-    /// Slots that it has taken lately.
+    /// Slots that it has taken lately, and those of them that first tries took.
     pub(crate) usage: Usage,
+    pub(crate) first_tries: Usage,
     /// Whether somebody of it, or more important, waits all the time.
     pub(crate) standing: Standing,
     /// How many of it wait.
@@ -37,6 +38,7 @@ impl Class {
             service: 0,
             in_flight: 0,
             usage: Usage::default(),
+            first_tries: Usage::default(),
             standing: Standing::default(),
             len: 0,
         }

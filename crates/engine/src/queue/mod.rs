@@ -26,6 +26,9 @@ pub(crate) use flows::Rank;
 
 mod heap;
 
+/// The share of the slots that is taken to be left where there is none.
+const LEAST_SHARE: f64 = 0.01;
+
 /// Where a request belongs, waiting or in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -193,6 +196,9 @@ impl Queue {
         let charged = class.flows.charge(place.flow, slot_nanos, place.weight);
         class.in_flight = class.in_flight.saturating_add(slots);
         class.usage.add(now, slot_nanos);
+        if place.rank == Rank::First {
+            class.first_tries.add(now, slot_nanos);
+        }
         for class in &mut self.classes {
             class.earn(slot_nanos);
         }
@@ -223,18 +229,32 @@ impl Queue {
     /// the class before somebody has one who comes now. `None` if nothing is guaranteed to it.
     pub(crate) fn guaranteed(&self, place: Place) -> Option<(f64, u32)> {
         let class = self.class(place);
-        (class.floor > 0.0).then(|| (class.floor, class.ahead(place)))
+        // What is left of it for retries is another question.
+        let guaranteed = class.floor > 0.0 && place.rank == Rank::First;
+        guaranteed.then(|| (class.floor, class.ahead(place)))
     }
 
     /// The share of so many slots that is left to a class by those that are more important, as it was lately; at least its
     /// floor, and a hundredth.
     pub(crate) fn share(&self, now: Timestamp, place: Place, limit: u32) -> f64 {
-        let before = &self.classes[..usize::from(place.class)];
-        if before.is_empty() {
-            return 1.0;
+        self.left(now, place, limit).max(self.class(place).floor).max(LEAST_SHARE)
+    }
+
+    /// The share that is left to somebody: for a retry, by the first tries of its class too.
+    pub(crate) fn own_share(&self, now: Timestamp, place: Place, limit: u32) -> f64 {
+        match place.rank {
+            Rank::First => self.share(now, place, limit),
+            Rank::Retry => {
+                let first_tries = self.class(place).first_tries.slots(now) / f64::from(limit.max(1));
+                (self.left(now, place, limit) - first_tries).max(LEAST_SHARE)
+            }
         }
+    }
+
+    fn left(&self, now: Timestamp, place: Place, limit: u32) -> f64 {
+        let before = &self.classes[..usize::from(place.class)];
         let used: f64 = before.iter().map(|class| class.usage.slots(now)).sum();
-        (1.0 - used / f64::from(limit.max(1))).max(self.class(place).floor).max(0.01)
+        1.0 - used / f64::from(limit.max(1))
     }
 
     /// Whether somebody waits all the time.
