@@ -91,17 +91,19 @@ fn clients(text: &mut String, dice: &mut Dice, capacity: f64) {
     for crowd in 0..crowds {
         let flood = calm * dice.between(0.5, 12.0);
         let from = dice.between(3.0, 12.0);
+        asking(text, dice);
         write!(
             text,
-            "[[clients]]\nname = \"crowd {crowd}\"\nrate = \"{calm:.2}/s\"\nspacing = \"{}\"\n\
+            "name = \"crowd {crowd}\"\nrate = \"{calm:.2}/s\"\nspacing = \"{}\"\n\
              change = [{{ at = \"{from:.2}s\", rate = \"{flood:.2}/s\", ramp = {} }}, {{ at = \"20s\", rate = \"{calm:.2}/s\" }}]\n\
              timeout = \"1500ms\"\n\
-             retry = {{ attempts = {}, backoff = \"{}\", base = \"{:.0}ms\", honours_retry_after = {}{} }}\n",
+             retry = {{ attempts = {}, backoff = \"{}\", base = \"{:.0}ms\", honours_retry_after = {}, marked = {}{} }}\n",
             dice.one(&["even", "poisson"]),
             dice.perhaps(0.5),
             1 + dice.0.below(4),
             dice.one(&["none", "fixed", "exponential", "full-jitter"]),
             dice.between(10.0, 500.0),
+            dice.perhaps(0.5),
             dice.perhaps(0.5),
             if dice.perhaps(0.3) { ", budget_percent = 10" } else { "" },
         )
@@ -109,20 +111,59 @@ fn clients(text: &mut String, dice: &mut Dice, capacity: f64) {
     }
 }
 
+/// Who they are, and what they say of themselves.
+fn asking(text: &mut String, dice: &mut Dice) {
+    let class = dice.one(&["critical", "default", "background", "unheard-of"]);
+    let tenant = dice.one(&["ann", "ben", "cleo"]);
+    let (tenants, path) = (dice.one(&["1", "1", "3", "2000"]), dice.one(&["/", "/", "/wide"]));
+    let (identified, tells) = (dice.perhaps(0.5), dice.perhaps(0.5));
+    write!(
+        text,
+        "[[clients]]\nclass = \"{class}\"\ntenant = \"{tenant}\"\ntenants = {tenants}\npath = \"{path}\"\n\
+         identified = {identified}\ntells_deadline = {tells}\n",
+    )
+    .unwrap();
+}
+
 fn policy(text: &mut String, dice: &mut Dice, workers: usize, millis: f64) {
-    // Enough slots for all workers, and a budget that chance alone seldom uses up and that leaves time to be served.
-    let limit = workers + dice.0.below(workers + 1);
+    // Enough slots for all workers, also if each request takes two, and a budget that chance alone seldom uses up and that
+    // leaves time to be served.
+    let wide = 1 + usize::from(dice.perhaps(0.3));
+    let limit = wide * (workers + dice.0.below(workers + 1));
     let wait = dice.between(12.0 * millis, 1000.0);
     write!(
         text,
         "[[policy]]\nname = \"tidegate\"\ntext = '''\n[[upstream]]\nname = \"service\"\n\
          endpoints = [\"http://127.0.0.1:8103\"]\ntimeout = \"{}ms\"\ncancels_work = {}\n\
-         [upstream.concurrency]\nlimit = {limit}\n[upstream.queue]\nwait = \"{wait:.0}ms\"\n'''\n",
+         [upstream.concurrency]\nlimit = {limit}\n[upstream.queue]\nwait = \"{wait:.0}ms\"\ndiscipline = \"{}\"\n",
         dice.one(&["800", "1400", "5000"]),
         // To say that it does what it does not would be a wrong policy.
         text.contains("cancels_work = true") && dice.perhaps(0.7),
+        dice.one(&["forecast", "forecast", "forecast", "fifo", "adaptive-lifo", "codel"]),
     )
     .unwrap();
+    if dice.perhaps(0.3) {
+        text.push_str("[upstream.retries]\ndamp = false\n");
+    }
+    if dice.perhaps(0.7) {
+        let floors = [0.0, 0.0, dice.between(0.0, 0.2), dice.between(0.0, 0.3)];
+        for (name, floor) in ["critical", "default", "lesser", "background"].iter().zip(floors) {
+            writeln!(text, "[[priority]]\nname = \"{name}\"\nfloor = {floor:.2}").unwrap();
+        }
+    }
+    text.push_str("[[tenant]]\nname = \"ann\"\nweight = 3\n");
+    for (path, cost) in [("/wide", wide), ("/*", 1)] {
+        writeln!(
+            text,
+            "[[route]]\npath = \"{path}\"\ncost = {cost}\npriority = \"header:x-priority\"\n{}\n{}",
+            dice.one(&["", "tenant = \"header:x-tenant\"", "tenant = \"client-ip\""]),
+            dice.one(&["", "", "deadline = \"1200ms\""]),
+        )
+        .unwrap();
+    }
+    // Without a proxy to trust, nobody may claim more than the default.
+    let trusted = dice.one(&["", "\"10.0.0.0/8\""]);
+    writeln!(text, "[server]\ntrusted_proxies = [{trusted}]\n'''").unwrap();
 }
 
 /// Says whether goodput came back without any control, too.
