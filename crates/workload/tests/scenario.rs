@@ -58,6 +58,19 @@ fn a_good_one_is_read() {
 }
 
 #[test]
+fn what_clients_say_of_themselves_is_read() {
+    let clients = |text: &str| parse(text).unwrap_or_else(|error| panic!("{error}")).clients.remove(0);
+    let silent = clients(GOOD);
+    assert!(!silent.tells_deadline && !silent.identified && !silent.retry.marked);
+    assert_eq!(silent.tenants.get(), 1);
+    let text =
+        GOOD.replacen("timeout", "tells_deadline = true\nidentified = true\ntenants = 2000\ntimeout", 1);
+    let open = clients(&text.replacen("attempts = 3", "attempts = 3, marked = true", 1));
+    assert!(open.tells_deadline && open.identified && open.retry.marked);
+    assert_eq!(open.tenants.get(), 2000);
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_line() {
     broken(
         "workers = 10",
@@ -120,6 +133,28 @@ fn what_is_wrong_is_said_with_its_line() {
           | ^^^^^^^^^^^"#]],
     );
     broken(
+        "timeout = \"1s\"",
+        "tells_deadline = true",
+        &expect![[r#"
+        error: `tells_deadline` without a `timeout`: there is nothing to tell
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^
+          |
+          = help: write how long they wait"#]],
+    );
+    broken(
+        "timeout = \"1s\"",
+        "tenants = 1_000_001",
+        &expect![[r#"
+        error: `tenants` is at most 1000000
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^"#]],
+    );
+    broken(
         "limit = 4",
         "limit = \"four\"",
         &expect![[r#"
@@ -145,13 +180,13 @@ fn what_is_wrong_is_said_with_its_line() {
         "goodput = ",
         "goodputt = ",
         &expect![[r#"
-        error: a report has no `goodputt`
-          --> story.toml:25:1
-           |
-        25 | [[expect]]
-           | ^^^^^^^^^^
-           |
-           = help: it has offered, goodput, goodput_share, failed, pending, attempts, amplification, rejected, broken, late, told_admitted, served_p50_ms, served_p99_ms, served_max_ms, refused_p50_ms, refused_p99_ms, refused_max_ms, limit, in_flight, queue, rate_limited, tenant_limit, route_limit, queue_full, wait_too_long, queue_timeout, pushed_out, deadline, retry_budget, breaker_open, upstream_timeout, upstream_connect, upstream_reset, gateway_overloaded, draining, client_left"#]],
+            error: a report has no `goodputt`
+              --> story.toml:25:1
+               |
+            25 | [[expect]]
+               | ^^^^^^^^^^
+               |
+               = help: it has offered, goodput, goodput_share, failed, pending, attempts, amplification, rejected, retries, retry_share, retries_let_in, retries_let_in_share, overtaken_share, broken, late, told_admitted, served_p50_ms, served_p99_ms, served_max_ms, refused_p50_ms, refused_p99_ms, refused_max_ms, limit, in_flight, queue, rate_limited, tenant_limit, route_limit, queue_full, wait_too_long, queue_timeout, pushed_out, deadline, retry_budget, breaker_open, upstream_timeout, upstream_connect, upstream_reset, gateway_overloaded, draining, client_left"#]],
     );
     broken(
         "[100, 500]",

@@ -85,6 +85,7 @@ pub(super) fn details(reports: &[Report]) -> Vec<Sheet> {
     {
         sheets.pop();
     }
+    sheets.push(refused_by_class(reports));
     sheets.retain(|sheet| !sheet.columns.is_empty() && !sheet.rows.is_empty());
     sheets
 }
@@ -193,6 +194,29 @@ fn by_part(
         corner,
         columns,
         rows: if names.len() > 1 { names.iter().enumerate().map(row).collect() } else { Vec::new() },
+    }
+}
+
+/// Why attempts of each class were refused, if there are several and any were.
+fn refused_by_class(reports: &[Report]) -> Sheet {
+    let classes = || reports.iter().flat_map(|report| report.classes.iter().map(move |it| (report, it)));
+    let several = reports.first().is_some_and(|report| report.classes.len() > 1);
+    let known = |reason: &Reason| {
+        several
+            && *reason != Reason::UpstreamTimeout
+            && classes().any(|(_, (_, totals))| totals.rejected[*reason as usize] > 0)
+    };
+    let reasons: Vec<Reason> = Reason::ALL.into_iter().filter(known).collect();
+    let refused = classes().filter(|(_, (_, totals))| totals.refusals() > 0);
+    let row = |(report, (class, totals)): (&Report, &(String, Totals))| {
+        let cells = reasons.iter().map(|reason| each_run(totals.rejected[*reason as usize], report));
+        (format!("{}: {class}", report.policy), cells.collect())
+    };
+    Sheet {
+        title: "Refused, by class".to_owned(),
+        corner: "policy and class",
+        columns: reasons.iter().map(|reason| column("", reason.name())).collect(),
+        rows: refused.map(row).collect(),
     }
 }
 

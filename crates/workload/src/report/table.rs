@@ -220,6 +220,12 @@ mod tests {
             checkout      100        5   5.0%  340 ms       50  50.0%  397 ms        0     0%       –
             search        200       10   5.0%  380 ms      100  50.0%  395 ms      200   100%  396 ms
 
+            Refused, by class
+            policy and class             queue_full
+            gate: checkout                       50
+            gate: search                        100
+            best static limit: checkout         100
+
             1 of 3 expectations is not met:
               best static limit: failed is 100.000, not 0
         "#]].assert_eq(&table(&sample::scenario(), &sample::reports()));
