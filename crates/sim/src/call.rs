@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tidegate_engine::{Reason, Rejection};
+use tidegate_engine::{Attempt, Reason, Rejection};
 use tidegate_workload::Who;
 
 use crate::agenda::Rank;
@@ -205,8 +205,8 @@ impl World<'_> {
         };
         *next += 1;
         *child = None;
-        // What the service was told it tells those whom it asks. A key is for one request, and that is another.
-        let says = Says { key: None, ..call.says };
+        // What the service was told it tells those whom it asks; but that is another request, and a first try.
+        let says = Says { attempt: Attempt::Unsaid, key: None, ..call.says };
         let wanted = Asked { crowd: call.crowd, kind: call.kind, who: call.who, says };
         let asked = self.new_call(Caller::Service(key), *asked as u16, wanted, None);
         if let Some(Call { state: State::Working { child, .. }, .. }) = self.calls.get_mut(key) {

@@ -1,5 +1,5 @@
 //! Two hundred scenarios that nobody has thought of, each in two acts: first faults, in which nothing wrong may happen,
-//! then calm, in which goodput has to come back.
+//! then calm, in which goodput has to come back, in whatever order the queue is kept.
 //!
 //! A failure prints the scenario and the command that plays it again.
 
@@ -145,6 +145,14 @@ fn policy(text: &mut String, dice: &mut Dice, workers: usize, millis: f64) {
     if dice.perhaps(0.3) {
         text.push_str("[upstream.retries]\ndamp = false\n");
     }
+    if text.contains("name = \"behind\"") && dice.perhaps(0.5) {
+        write!(
+            text,
+            "[[upstream]]\nname = \"behind\"\nendpoints = [\"http://127.0.0.1:8103\"]\ntimeout = \"1s\"\n\
+             [upstream.concurrency]\nlimit = {workers}\n[upstream.queue]\nwait = \"{wait:.0}ms\"\n"
+        )
+        .unwrap();
+    }
     if dice.perhaps(0.7) {
         let floors = [0.0, 0.0, dice.between(0.0, 0.2), dice.between(0.0, 0.3)];
         for (name, floor) in ["critical", "default", "lesser", "background"].iter().zip(floors) {
@@ -155,7 +163,7 @@ fn policy(text: &mut String, dice: &mut Dice, workers: usize, millis: f64) {
     for (path, cost) in [("/wide", wide), ("/*", 1)] {
         writeln!(
             text,
-            "[[route]]\npath = \"{path}\"\ncost = {cost}\npriority = \"header:x-priority\"\n{}\n{}",
+            "[[route]]\nupstream = \"service\"\npath = \"{path}\"\ncost = {cost}\npriority = \"header:x-priority\"\n{}\n{}",
             dice.one(&["", "tenant = \"header:x-tenant\"", "tenant = \"client-ip\""]),
             dice.one(&["", "", "deadline = \"1200ms\""]),
         )
