@@ -71,6 +71,32 @@ fn what_clients_say_of_themselves_is_read() {
 }
 
 #[test]
+fn what_clients_say_of_themselves_makes_sense() {
+    broken(
+        "timeout = \"1s\"",
+        "tells_deadline = true",
+        &expect![[r#"
+        error: `tells_deadline` without a `timeout`: there is nothing to tell
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^
+          |
+          = help: write how long they wait"#]],
+    );
+    broken(
+        "timeout = \"1s\"",
+        "tenants = 1_000_001",
+        &expect![[r#"
+        error: `tenants` is at most 1000000
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^"#]],
+    );
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_line() {
     broken(
         "workers = 10",
@@ -127,28 +153,6 @@ fn what_is_wrong_is_said_with_its_line() {
         "attempts = 0",
         &expect![[r#"
         error: `attempts` is from 1 to 100
-         --> story.toml:9:1
-          |
-        9 | [[clients]]
-          | ^^^^^^^^^^^"#]],
-    );
-    broken(
-        "timeout = \"1s\"",
-        "tells_deadline = true",
-        &expect![[r#"
-        error: `tells_deadline` without a `timeout`: there is nothing to tell
-         --> story.toml:9:1
-          |
-        9 | [[clients]]
-          | ^^^^^^^^^^^
-          |
-          = help: write how long they wait"#]],
-    );
-    broken(
-        "timeout = \"1s\"",
-        "tenants = 1_000_001",
-        &expect![[r#"
-        error: `tenants` is at most 1000000
          --> story.toml:9:1
           |
         9 | [[clients]]
