@@ -220,3 +220,109 @@ fn limits(policy: &Policy, route: usize, path: &str) -> Vec<(usize, Counted)> {
     };
     limits.map(|(index, limit)| (index, counted(limit))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const SECOND: Timestamp = Timestamp::from_millis(1_000);
+    const SAYS: Says = Says { sender: 7, deadline: None, attempt: Attempt::Retry, key: Some(9) };
+
+    /// How somebody passes who claims to be critical, at a gateway with this policy.
+    fn passage(server: &str, route: &str) -> Passage {
+        let text = format!(
+            r#"
+            story = "A passage."
+            duration = "1s"
+            [[service]]
+            workers = 1
+            time = "1ms"
+            [[clients]]
+            name = "ann"
+            class = "critical"
+            rate = "1/s"
+            identified = true
+            [[policy]]
+            name = "policy"
+            text = '''
+            [server]
+            {server}
+            [[upstream]]
+            name = "service"
+            endpoints = ["http://127.0.0.1:8103"]
+            [[tenant]]
+            name = "ann"
+            weight = 3
+            [[route]]
+            path = "/*"
+            {route}
+            '''
+            "#
+        );
+        let scenario = Scenario::parse(&text, Path::new("passage.toml")).unwrap_or_else(|it| panic!("{it}"));
+        let clients = &scenario.clients[0];
+        Passage::of(&scenario.policies[0].policy, clients, &clients.mix[0])
+    }
+
+    #[test]
+    fn a_class_is_the_routes_or_is_claimed_as_far_as_that_is_believed() {
+        let [critical, default, background] = [0, 1, 2].map(Priority);
+        for (server, route, priority) in [
+            ("", "", default),
+            ("", "priority = \"background\"", background),
+            ("", "priority = \"header:x-class\"", default),
+            ("trusted_proxies = [\"10.0.0.0/8\"]", "priority = \"header:x-class\"", critical),
+            ("priority_ceiling = \"critical\"", "priority = \"header:x-class\"", critical),
+        ] {
+            let arrival = passage(server, route).arrival(SECOND, SAYS);
+            assert_eq!(arrival.priority, priority, "{server} {route}");
+        }
+    }
+
+    #[test]
+    fn a_tenant_is_whoever_the_policy_takes_it_for() {
+        let weighs = |weight| Tenant { id: 7, weight: NonZeroU32::new(weight).unwrap() };
+        for (server, route, tenant) in [
+            ("", "", None),
+            ("", "tenant = \"client-ip\"", Some(weighs(1))),
+            ("", "tenant = \"header:x-tenant\"", Some(weighs(3))),
+            ("untrusted_tenants = false", "tenant = \"header:x-tenant\"", Some(Tenant::new(0))),
+        ] {
+            assert_eq!(passage(server, route).arrival(SECOND, SAYS).tenant, tenant, "{server} {route}");
+        }
+        assert_eq!(sender("ann", 3), sender("ann", 3));
+        assert_ne!(sender("ann", 3), sender("ann", 4));
+        assert_ne!(sender("ann", 0), sender("ben", 0));
+    }
+
+    #[test]
+    fn what_is_said_counts_as_far_as_somebody_listens() {
+        let said = passage("", "cost = 4").arrival(SECOND, SAYS);
+        assert_eq!((said.attempt, said.fingerprint, said.cost.get()), (Attempt::Retry, Some(9), 4));
+        let deaf = passage("attempt_headers = []\nfingerprint = \"off\"", "").arrival(SECOND, SAYS);
+        assert_eq!((deaf.attempt, deaf.fingerprint, deaf.cost.get()), (Attempt::Unsaid, None, 1));
+    }
+
+    /// A client can shorten what the route says, and not lengthen it; what is passed on is less.
+    #[test]
+    fn a_deadline_only_shrinks() {
+        let at = Timestamp::from_millis;
+        let says = |millis| Says { deadline: Some(at(millis)), ..SAYS };
+        let route = "deadline = \"500ms\"";
+        for (server, route, says, deadline) in [
+            ("", "", SAYS, None),
+            ("", route, SAYS, Some(at(1_500))),
+            ("", route, says(1_200), Some(at(1_200))),
+            ("", route, says(9_000), Some(at(1_500))),
+            ("deadline_headers = []", route, says(1_200), Some(at(1_500))),
+        ] {
+            let passage = passage(server, route);
+            assert_eq!(passage.deadline(SECOND, says), deadline, "{server} {route}");
+            assert_eq!(passage.arrival(SECOND, says).deadline, deadline);
+        }
+        assert_eq!(passed_on(SECOND, at(1_100)), at(1_098));
+        assert_eq!(passed_on(SECOND, at(9_000)), at(8_995));
+        assert_eq!(passed_on(SECOND, at(900)), SECOND, "nothing is left");
+    }
+}
