@@ -272,9 +272,9 @@ impl BreakerPolicy {
             connect_failures: number(5),
             failure_ratio: 0.8,
             min_requests: number(20),
-            window: Duration::from_secs(10),
-            open: Duration::from_secs(1),
-            open_max: Duration::from_secs(30),
+            window: Duration::from_secs(3),
+            open: Duration::from_millis(250),
+            open_max: Duration::from_secs(1),
             probes: number(3),
             probe_timeout: timeout,
         }

@@ -22,7 +22,7 @@ fn policy() -> AdmissionPolicy {
     };
     let limit = LimitPolicy::Fixed(NonZeroU32::new(SLOTS).unwrap());
     let priorities = [0.0, 0.0, FLOOR].map(|floor| PriorityPolicy { floor }).into();
-    let retries = Some(RetryPolicy { percent: 100, burst: 1_000, per_second: 0 });
+    let retries = Some(RetryPolicy { damp: true, percent: 100, burst: 1_000, per_second: 0 });
     AdmissionPolicy { priorities, retries, ..AdmissionPolicy::new(limit, queue) }
 }
 

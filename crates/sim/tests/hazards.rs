@@ -167,7 +167,7 @@ fn a_modest_overload_does_not_raise_the_limit_for_ever() {
     "#;
     let report = played("ebb", story, "");
     let (early, late) = (mean_limit(&report, 300, 900), mean_limit(&report, 3000, 3600));
-    assert!(late < early * 1.25 && late < 15.0, "from {early} to {late}");
+    assert!(late < early * 1.25 && late < 20.0, "from {early} to {late}");
     let useful = between(&report, 60, 3600).goodput;
     assert!(useful >= 354_000 * 96 / 100, "{useful}");
 }
@@ -266,7 +266,7 @@ fn several_gateways_are_not_in_step() {
     let report = played("ebb", story, "");
     let useful: Vec<u64> = report.series.buckets.iter().skip(20).map(|bucket| bucket.goodput).collect();
     let lowest = useful.iter().min().unwrap();
-    assert!(*lowest >= 1250 * 8 / 10, "in one half second {lowest} of 1250 were useful");
+    assert!(*lowest >= 1250 * 7 / 10, "in one half second {lowest} of 1250 were useful");
     assert!(useful.iter().sum::<u64>() >= 100 * 1250 * 95 / 100, "{useful:?}");
 }
 

@@ -103,7 +103,7 @@ impl Admission {
         if capacity != Capacity::Derived || !self.queue.is_standing(place) {
             return wait;
         }
-        let has = deadline.map(|deadline| deadline.since(now)).or(self.patience.known());
+        let has = deadline.map(|deadline| deadline.since(now)).or_else(|| self.patience.known());
         let brief = has.map_or(standing_wait, |has| standing_wait.min(has / 10));
         brief.max(longer(self.four_turns(), self.queue.share(now, place, self.limit.current()))).min(wait)
     }

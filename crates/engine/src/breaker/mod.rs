@@ -58,13 +58,13 @@ enum State {
 ///     let pass = breaker.try_pass(at(0)).unwrap();
 ///     breaker.complete(at(0), pass, Verdict::NoConnection);
 /// }
-/// assert!(breaker.try_pass(at(999)).is_err());
-/// // A second later it lets through probes, of which three have to succeed.
+/// assert!(breaker.try_pass(at(249)).is_err());
+/// // A quarter of a second later it lets through probes, of which three have to succeed.
 /// for _ in 0..3 {
-///     let probe = breaker.try_pass(at(1_000)).unwrap();
-///     breaker.complete(at(1_020), probe, Verdict::Success);
+///     let probe = breaker.try_pass(at(250)).unwrap();
+///     breaker.complete(at(270), probe, Verdict::Success);
 /// }
-/// assert_eq!(breaker.state(at(1_020)), BreakerState::Closed);
+/// assert_eq!(breaker.state(at(270)), BreakerState::Closed);
 /// ```
 #[derive(Debug)]
 pub struct Breaker {

@@ -329,8 +329,8 @@ fn a_breaker() {
             0ms arrive: a goes, b goes, c waits, d waits
             10ms fail: c goes
             20ms fail: d breaker_open
-            30ms arrive: e breaker_open (1417 ms)
-            1100ms arrive: f goes, g breaker_open (2045 ms)
+            30ms arrive: e breaker_open (346 ms)
+            1100ms arrive: f goes, g breaker_open (2011 ms)
             1120ms done: nothing
             1130ms arrive: h goes
         "#]],

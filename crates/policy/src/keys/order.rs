@@ -103,7 +103,7 @@ pub(crate) static RETRIES: Section = Section {
         Key::new(
             "burst",
             Kind::Integer { min: 0, max: 100_000 },
-            Default("100"),
+            Default("20"),
             "So many can be saved up for when they are needed; what a second brings can be in any case. 0 here and for the \
              other two means no retries at all.",
         ),

@@ -49,21 +49,21 @@ pub(crate) static BREAKER: Section = Section {
         Key::new(
             "window",
             Kind::Duration { min: Duration::from_millis(10), max: HOUR },
-            Default("\"10s\""),
+            Default("\"3s\""),
             "How far back requests are counted.",
         )
         .zero("there would be nothing to count"),
         Key::new(
             "open",
             Kind::Duration { min: Duration::from_millis(1), max: HOUR },
-            Default("\"1s\""),
+            Default("\"250ms\""),
             "How long it is open at first; twice as long each time that it opens again.",
         )
         .zero("it would not be open at all"),
         Key::new(
             "open_max",
             Kind::Duration { min: Duration::from_millis(1), max: HOUR },
-            Default("\"30s\""),
+            Default("\"1s\""),
             "The longest that it is open.",
         )
         .zero("it would not be open at all"),

@@ -297,7 +297,7 @@ pub(crate) static CONCURRENCY: Section = Section {
         Key::new(
             "initial",
             Kind::Integer { min: 1, max: LIMIT_MAX },
-            Means("9 for `ebb`, 20 for the others, or the nearest that `min` and `max` allow"),
+            Means("10 for `ebb`, 20 for the others, or the nearest that `min` and `max` allow"),
             "Where the adaptive limit starts.",
         )
         .zero("no request would ever be let through"),

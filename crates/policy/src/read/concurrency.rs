@@ -11,7 +11,7 @@ use crate::keys::{ALGORITHMS, CONCURRENCY};
 use crate::problem::Report;
 
 /// Where Ebb starts if nothing is said and the range allows it: enough for most services, and not too much for a small one.
-const INITIAL_EBB: u32 = 9;
+const INITIAL_EBB: u32 = 10;
 /// Where the others start, as Netflix's do.
 const INITIAL: u32 = 20;
 

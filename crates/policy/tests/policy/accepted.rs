@@ -67,7 +67,7 @@ fn the_shortest_policy_has_every_default() {
                             EbbPolicy {
                                 min: 2,
                                 max: 1000,
-                                initial: 9,
+                                initial: 10,
                                 deadline: 2s,
                                 without: None,
                             },
@@ -83,7 +83,7 @@ fn the_shortest_policy_has_every_default() {
                         retries: RetryPolicy {
                             damp: true,
                             percent: 10,
-                            burst: 100,
+                            burst: 20,
                             per_second: 1,
                         },
                         breaker: Some(
@@ -92,9 +92,9 @@ fn the_shortest_policy_has_every_default() {
                                     connect_failures: 5,
                                     failure_ratio: 0.8,
                                     min_requests: 20,
-                                    window: 10s,
-                                    open: 1s,
-                                    open_max: 30s,
+                                    window: 3s,
+                                    open: 250ms,
+                                    open_max: 1s,
                                     probes: 3,
                                     probe_timeout: 2s,
                                 },
@@ -235,7 +235,7 @@ fn a_queue_of_zero_needs_no_wait() {
 /// Left out, the start follows the range.
 #[test]
 fn the_initial_limit_is_clamped() {
-    for (range, initial) in [("max = 10", 10), ("min = 50", 50), ("", 9)] {
+    for (range, initial) in [("max = 5", 5), ("min = 50", 50), ("", 10)] {
         let text = format!("{UPSTREAM}[upstream.concurrency]\n{range}\n");
         let policy = Policy::parse(&text, "policy.toml").unwrap().policy;
         let tidegate_engine::LimitPolicy::Ebb(ebb) = &policy.upstreams[0].limit else { panic!("adaptive") };

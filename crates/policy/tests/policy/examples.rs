@@ -173,7 +173,7 @@ fn every_key_at_once() {
                         retries: RetryPolicy {
                             damp: true,
                             percent: 10,
-                            burst: 100,
+                            burst: 20,
                             per_second: 1,
                         },
                         breaker: None,
@@ -200,7 +200,7 @@ fn every_key_at_once() {
                             EbbPolicy {
                                 min: 2,
                                 max: 1000,
-                                initial: 9,
+                                initial: 10,
                                 deadline: 800ms,
                                 without: None,
                             },
@@ -216,7 +216,7 @@ fn every_key_at_once() {
                         retries: RetryPolicy {
                             damp: true,
                             percent: 10,
-                            burst: 100,
+                            burst: 20,
                             per_second: 1,
                         },
                         breaker: Some(
@@ -225,9 +225,9 @@ fn every_key_at_once() {
                                     connect_failures: 5,
                                     failure_ratio: 0.8,
                                     min_requests: 20,
-                                    window: 10s,
-                                    open: 1s,
-                                    open_max: 30s,
+                                    window: 3s,
+                                    open: 250ms,
+                                    open_max: 1s,
                                     probes: 3,
                                     probe_timeout: 2s,
                                 },

@@ -26,7 +26,7 @@ fn without_a_word_there_are_three_classes() {
         );
         assert_eq!(
             admission.retries,
-            Some(RetryPolicy { damp: true, percent: 10, burst: 100, per_second: 1 })
+            Some(RetryPolicy { damp: true, percent: 10, burst: 20, per_second: 1 })
         );
         assert_eq!((admission.tenant_share, admission.queue.discipline), (None, Discipline::Forecast));
     }
@@ -77,7 +77,7 @@ fn what_is_handed_to_the_engine() {
                     EbbPolicy {
                         min: 2,
                         max: 1000,
-                        initial: 9,
+                        initial: 10,
                         deadline: 2s,
                         without: None,
                     },
@@ -113,9 +113,9 @@ fn what_is_handed_to_the_engine() {
                         connect_failures: 5,
                         failure_ratio: 0.8,
                         min_requests: 20,
-                        window: 10s,
-                        open: 1s,
-                        open_max: 30s,
+                        window: 3s,
+                        open: 250ms,
+                        open_max: 1s,
                         probes: 3,
                         probe_timeout: 2s,
                     },

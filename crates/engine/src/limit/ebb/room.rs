@@ -1,6 +1,6 @@
 //! Whether there may be room for twice as much, and what trying it has shown.
 //!
-//! A limit that grows by a fifth with each pair of phases needs seconds from nine to a hundred, and meanwhile refuses what
+//! A limit that grows by a fifth with each pair of phases needs seconds from ten to a hundred, and meanwhile refuses what
 //! could be served. So as long as nothing has shown that the upstream is full, the second phase of a pair is not lower than
 //! the first one but twice as high. If nothing queues in it, that was too little too, and it is doubled again: TCP's slow
 //! start (RFC 5681, section 3.1) with a phase in the place of a round trip.
