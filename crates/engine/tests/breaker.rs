@@ -389,6 +389,8 @@ impl Driver {
             Err(_) => Timestamp::ZERO,
         };
         self.now = self.now.max(now);
+        // Also if nothing comes of it, time has passed for the breaker too.
+        self.breaker.tally(now);
         match operation {
             Operation::Pass => {
                 let checked = self.breaker.check(now);

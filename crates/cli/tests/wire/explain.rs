@@ -87,8 +87,8 @@ fn what_becomes_of_a_request() {
               rate limit    per-client: 600 in 60s, 10 at once, for the client 127.0.0.1
               bulkhead      at most 40 of the route inside, then 503
               deadline      800ms, says the route; the upstream has 2s to answer, then 504
-              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 10s fail; then 503
-              limit         adaptive (ebb), from 2 to 1000, at first 24
+              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 3s fail; then 503
+              limit         adaptive (ebb), from 2 to 1000, at first 10
               queue         at most 500ms, as many places as can be served in that time, discipline forecast
               tenant share  at most 0.5 of the limit while it binds
         "#]],
@@ -118,8 +118,8 @@ fn what_becomes_of_a_request() {
               rate limit    per-client: 600 in 60s, 10 at once, for the client 2001:db8::/64
               bulkhead      at most 40 of the route inside, then 503
               deadline      200ms, says grpc-timeout; the upstream has 2s to answer, then 504
-              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 10s fail; then 503
-              limit         adaptive (ebb), from 2 to 1000, at first 24
+              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 3s fail; then 503
+              limit         adaptive (ebb), from 2 to 1000, at first 10
               queue         at most 500ms, as many places as can be served in that time, discipline forecast
               tenant share  at most 0.5 of the limit while it binds
         "#]],
@@ -150,7 +150,7 @@ fn what_becomes_of_a_request() {
               attempt       first or not makes no difference
               rate limit    per-client: 600 in 60s, 10 at once, for the client 203.0.113.7
               deadline      none is said; the upstream has 10s to answer, then 504
-              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 10s fail; then 503
+              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 3s fail; then 503
               limit         4 slots
               queue         at most 500ms, 16 places, discipline codel
         "#]],
@@ -169,7 +169,7 @@ fn what_becomes_of_a_request() {
               attempt       first or not makes no difference
               rate limit    per-client: 600 in 60s, 10 at once, for the client 127.0.0.1
               deadline      none is said; the upstream has 10s to answer, then 504
-              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 10s fail; then 503
+              breaker       opens after 5 connections in a row that fail, or when 0.8 of at least 20 requests in 3s fail; then 503
               limit         4 slots
               queue         at most 500ms, 16 places, discipline codel
         "#]],
@@ -268,14 +268,14 @@ fn for_programs() {
               "connect_failures": 5,
               "failure_ratio": 0.8,
               "min_requests": 20,
-              "window_ms": 10000.0
+              "window_ms": 3000.0
             },
             "capacity": null,
             "discipline": "forecast",
             "limit": "adaptive",
             "name": "orders",
             "retries": {
-              "burst": 100,
+              "burst": 20,
               "damp": true,
               "per_second": 1,
               "percent": 10

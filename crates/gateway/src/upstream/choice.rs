@@ -233,7 +233,7 @@ mod tests {
         (0..2).for_each(|at| ten(&upstream, at, Verdict::NoConnection));
         assert_eq!(spread(&upstream, 4), [0, 0]);
         let refusal = upstream.refusal(NOW).unwrap();
-        assert_eq!((refusal.reason, refusal.retry_after.as_millis() >= 1_000), (Reason::BreakerOpen, true));
+        assert_eq!((refusal.reason, refusal.retry_after.as_millis() >= 250), (Reason::BreakerOpen, true));
     }
 
     /// An endpoint that wants a probe gets it first, but not from a request that has failed once already.
