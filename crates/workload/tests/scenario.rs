@@ -244,7 +244,7 @@ fn what_is_wrong_with_a_model_is_said_with_its_line() {
         "name = \"four\"",
         "name = \"four\"\nmodel = \"nginx\"",
         &expect![[r#"
-            error: unknown variant `nginx`, expected `arc` or `envoy`
+            error: unknown variant `nginx`, expected one of `arc`, `codel`, `envoy`
               --> story.toml:17:9
                |
             17 | model = "nginx"
