@@ -106,7 +106,13 @@ impl Admission {
                 if self.has_room(place) {
                     // The breaker was asked a moment ago, and time stands still.
                     let pass = self.pass(now).unwrap_or_default();
-                    Decision::Admit(self.take_slots(now, now, place, held, pass))
+                    Decision::Admit(self.take_slots(
+                        now,
+                        arrival.deadline.is_none().then_some(now),
+                        place,
+                        held,
+                        pass,
+                    ))
                 } else {
                     self.queue_up(now, &arrival, place, held)
                 }
@@ -186,7 +192,9 @@ impl Admission {
         let cancelled = self.queue.remove(ticket.key);
         if let Some(waiting) = &cancelled {
             self.counts.cancelled += 1;
-            self.patience.left(now.since(waiting.since), self.forecast.service());
+            if !waiting.states_deadline {
+                self.patience.left(now.since(waiting.since), self.forecast.service());
+            }
             self.bulkheads.leave(waiting.held);
             self.queue.leave(waiting.place);
         }
@@ -277,7 +285,7 @@ impl Admission {
     fn take_slots(
         &mut self,
         now: Timestamp,
-        arrived: Timestamp,
+        arrived: Option<Timestamp>,
         place: Place,
         held: Held,
         pass: Option<Pass>,
@@ -296,23 +304,30 @@ impl Admission {
         let events = self.events.len();
         self.dispatch(now);
         for index in events..self.events.len() {
-            if matches!(&self.events[index], Event::Granted { ticket: granted, .. } if *granted == ticket.id())
-                && let Some(Event::Granted { permit, .. }) = self.events.remove(index)
-            {
-                return Decision::Admit(permit);
+            let (Event::Granted { ticket: ended, .. } | Event::Refused { ticket: ended, .. }) =
+                &self.events[index];
+            if *ended == ticket.id() {
+                // Nobody knows the ticket yet, so this is the answer to the arrival, and no event.
+                return match self.events.remove(index) {
+                    Some(Event::Granted { permit, .. }) => Decision::Admit(permit),
+                    Some(Event::Refused { rejection, .. }) => Decision::Reject(rejection),
+                    None => Decision::Queue(ticket),
+                };
             }
         }
         Decision::Queue(ticket)
     }
 
     fn enqueue(&mut self, now: Timestamp, arrival: &Arrival, place: Place, held: Held) -> Ticket {
-        let budget = now.after(self.longest_wait());
+        let states_deadline = arrival.deadline.is_some();
+        let budget = now.after(self.longest_wait(states_deadline));
         let (until, end) = match self.last_useful_start(arrival) {
             Some(start) if start < budget => (start, WaitEnd::Deadline),
             _ => (budget, WaitEnd::Budget),
         };
         let fingerprint = arrival.fingerprint;
-        Ticket { key: self.queue.push(Waiting { since: now, until, end, held, place, fingerprint }), until }
+        let waiting = Waiting { since: now, until, end, states_deadline, held, place, fingerprint };
+        Ticket { key: self.queue.push(waiting), until }
     }
 
     /// Sends somebody less important away if there is no place left; also if there is one, but so many wait that the last
@@ -355,7 +370,8 @@ impl Admission {
                 self.send_away(now, key, &waiting, Reason::BreakerOpen);
                 continue;
             };
-            let permit = self.take_slots(now, waiting.since, place, waiting.held, pass);
+            let arrived = (!waiting.states_deadline).then_some(waiting.since);
+            let permit = self.take_slots(now, arrived, place, waiting.held, pass);
             self.events.push_back(Event::Granted { ticket: TicketId(key), permit });
         }
     }
@@ -368,11 +384,11 @@ impl Admission {
         if let (Some(breaker), Some(pass)) = (&mut self.breaker, permit.pass.take()) {
             breaker.complete(now, pass, Verdict::from(outcome));
         }
-        match outcome {
-            Outcome::Ignore if gave_up => {
-                self.patience.left(now.since(permit.arrived), self.forecast.service());
+        match (permit.arrived, outcome) {
+            (Some(arrived), Outcome::Ignore) if gave_up => {
+                self.patience.left(now.since(arrived), self.forecast.service());
             }
-            Outcome::Success if !gave_up => self.patience.served(now.since(permit.arrived)),
+            (Some(arrived), Outcome::Success) if !gave_up => self.patience.served(now.since(arrived)),
             _ => {}
         }
         let in_use = self.flight.taken().saturating_mul(2) >= self.limit.current();

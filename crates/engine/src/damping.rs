@@ -6,6 +6,7 @@
 //! asked, and is treated like anybody else.
 
 use core::num::NonZeroU32;
+use core::time::Duration;
 
 use crate::decision::{Arrival, Attempt};
 use crate::policy::RetryPolicy;
@@ -14,8 +15,8 @@ use crate::retry::RetryBudget;
 use crate::time::Timestamp;
 use crate::told::{Return, Told};
 
-/// So many refused callers are remembered: 176 KiB. Of more at a time some are taken for one another, which costs those
-/// their place before retries, and nothing else.
+/// So many refused callers are remembered: 176 KiB. When there are more at a time, nobody is suspected any more: in a sketch
+/// that is too full everybody looks like somebody who was refused.
 const REMEMBERED: NonZeroU32 = NonZeroU32::new(4_096).expect("not zero");
 
 /// What is known of an arrival.
@@ -40,16 +41,46 @@ impl Tried {
     }
 }
 
+/// A caller is remembered for at most so long, and [`Told::GRACE`]. Whoever comes back later than that and still too early
+/// has waited long enough to be treated like anybody else.
+const MEMORY: Duration = Duration::from_secs(5);
+
 #[derive(Debug)]
 pub(crate) struct Damping {
     policy: RetryPolicy,
     budget: RetryBudget,
     told: Told,
+    crowd: Crowd,
+}
+
+/// How many were told something of late.
+#[derive(Debug, Default)]
+struct Crowd {
+    lately: f64,
+    seen: Timestamp,
+}
+
+impl Crowd {
+    const WINDOW: Duration = MEMORY.saturating_add(Told::GRACE);
+
+    fn one_more(&mut self, now: Timestamp) {
+        self.lately = self.lately(now) + 1.0;
+        self.seen = self.seen.max(now);
+    }
+
+    fn lately(&self, now: Timestamp) -> f64 {
+        let passed = now.since(self.seen).as_secs_f64() / Self::WINDOW.as_secs_f64();
+        self.lately * (1.0 - passed).max(0.0)
+    }
+
+    fn is_too_large(&self, now: Timestamp) -> bool {
+        self.lately(now) > f64::from(REMEMBERED.get())
+    }
 }
 
 impl Damping {
     pub(crate) fn new(policy: RetryPolicy) -> Self {
-        Self { policy, budget: RetryBudget::of(policy), told: Told::new(REMEMBERED) }
+        Self { policy, budget: RetryBudget::of(policy), told: Told::new(REMEMBERED), crowd: Crowd::default() }
     }
 
     /// Puts other numbers in force. What was told to whom stays known.
@@ -65,7 +96,8 @@ impl Damping {
         if !self.policy.damp {
             return Tried::First;
         }
-        let returned = arrival.fingerprint.and_then(|fingerprint| self.told.comes(now, fingerprint));
+        let fingerprint = arrival.fingerprint.filter(|_| !self.crowd.is_too_large(now));
+        let returned = fingerprint.and_then(|fingerprint| self.told.comes(now, fingerprint));
         match (returned, arrival.attempt) {
             (Some(Return::OnTime), _) => Tried::AsTold,
             (_, Attempt::Retry) => Tried::Before,
@@ -77,16 +109,16 @@ impl Damping {
     /// Whether there may be one more.
     pub(crate) fn affords(&mut self, now: Timestamp, tried: Tried) -> bool {
         self.budget.refill(now);
-        tried != Tried::Before || self.budget.left() > 0
+        // A part is kept for our own retries, which anybody could use up otherwise by calling all that it sends a retry.
+        tried != Tried::Before || self.budget.left() > self.policy.burst / 4
     }
 
     /// It was let in.
     pub(crate) fn let_in(&mut self, tried: Tried) {
         match tried {
             Tried::First => self.budget.deposit(),
-            Tried::AsTold => {}
-            // One that is only suspected to be one may find nothing left to spend.
-            Tried::Suspected | Tried::Before => {
+            Tried::AsTold | Tried::Suspected => {}
+            Tried::Before => {
                 self.budget.try_spend();
             }
         }
@@ -101,7 +133,8 @@ impl Damping {
     /// It was refused, and told to come back at this time.
     pub(crate) fn refused(&mut self, now: Timestamp, fingerprint: Option<u64>, until: Timestamp) {
         if let Some(fingerprint) = fingerprint.filter(|_| self.policy.damp) {
-            self.told.tell(now, fingerprint, until);
+            self.told.tell(now, fingerprint, until.min(now.after(MEMORY)));
+            self.crowd.one_more(now);
         }
     }
 

@@ -133,8 +133,9 @@ pub enum Decision {
 pub struct Permit {
     pub(crate) key: Key,
     pub(crate) since: Timestamp,
-    /// When it came; earlier than `since` if it had to wait.
-    pub(crate) arrived: Timestamp,
+    /// When it came; earlier than `since` if it had to wait. `None` if its client has said how long it waits, and so need
+    /// not be watched.
+    pub(crate) arrived: Option<Timestamp>,
     /// The limit has already learned from this request.
     pub(crate) sampled: bool,
     pub(crate) orphan: bool,

@@ -53,11 +53,14 @@ impl Patience {
         }
     }
 
-    /// How long clients wait, if they leave.
-    pub(crate) const fn known(&self) -> Option<Duration> {
+    /// How long clients wait, if they leave. At least half as long again as an answer takes, which is `service`: whoever means
+    /// harm can leave as soon as that is believed, but not shorten everybody's wait to nothing.
+    pub(crate) fn known(&self, service: Option<Duration>) -> Option<Duration> {
+        let service = service.unwrap_or_default();
+        let least = service.saturating_add(service / 2);
         match self.patience {
             0 => None,
-            nanos => Some(Duration::from_nanos(nanos)),
+            nanos => Some(Duration::from_nanos(nanos).max(least)),
         }
     }
 }
@@ -79,16 +82,16 @@ mod tests {
             patience.served(ms(100));
             patience.left(ms(400), SERVICE);
         }
-        assert_eq!(patience.known(), Some(ms(400)));
+        assert_eq!(patience.known(SERVICE), Some(ms(400)));
         for _ in 0..10_000 {
             patience.served(ms(200));
         }
-        assert_eq!(patience.known(), Some(ms(400)));
+        assert_eq!(patience.known(SERVICE), Some(ms(400)));
         // They wait longer than was thought.
         for _ in 0..100 {
             patience.served(ms(900));
         }
-        assert!(patience.known().is_some_and(|known| known >= ms(899)), "{patience:?}");
+        assert!(patience.known(SERVICE).is_some_and(|known| known >= ms(899)), "{patience:?}");
     }
 
     #[test]
@@ -98,12 +101,20 @@ mod tests {
             (0..30).for_each(|_| patience.served(ms(30)));
             patience.left(ms(100), SERVICE);
         }
-        assert_eq!(patience.known(), None);
+        assert_eq!(patience.known(SERVICE), None);
         for _ in 0..1000 {
             patience.left(ms(20), SERVICE);
             patience.left(ms(300), None);
         }
-        assert_eq!(patience.known(), None);
+        assert_eq!(patience.known(SERVICE), None);
+    }
+
+    /// Clients who leave as soon as it counts, to make everybody else wait shorter.
+    #[test]
+    fn nobody_can_shorten_it_to_nothing() {
+        let mut patience = Patience::default();
+        (0..1000).for_each(|_| patience.left(ms(21), SERVICE));
+        assert_eq!(patience.known(SERVICE), Some(ms(30)));
     }
 
     #[test]
@@ -114,6 +125,6 @@ mod tests {
             patience.served(Duration::MAX);
             patience.left(Duration::from_nanos(1), Some(Duration::ZERO));
         }
-        assert!(patience.known().is_some());
+        assert!(patience.known(Some(Duration::MAX)).is_some());
     }
 }

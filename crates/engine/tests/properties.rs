@@ -14,7 +14,7 @@ enum Operation {
     Arrive { who: Who, deadline: Option<u16> },
     Sample(prop::sample::Index, Outcome),
     Load(f64),
-    Abandon(prop::sample::Index),
+    Abandon(prop::sample::Index, Outcome),
     Complete(prop::sample::Index, Outcome),
     Cancel(prop::sample::Index),
     Tick,
@@ -60,7 +60,7 @@ fn operations() -> impl Strategy<Value = Vec<(i16, Operation)>> {
         8 => (who(), prop::option::of(0..500u16)).prop_map(|(who, deadline)| Operation::Arrive { who, deadline }),
         2 => (index(), outcome.clone()).prop_map(|(i, o)| Operation::Sample(i, o)),
         1 => prop_oneof![0.0..3.0, any::<f64>()].prop_map(Operation::Load),
-        1 => index().prop_map(Operation::Abandon),
+        1 => (index(), outcome.clone()).prop_map(|(i, o)| Operation::Abandon(i, o)),
         6 => (index(), outcome).prop_map(|(i, o)| Operation::Complete(i, o)),
         2 => index().prop_map(Operation::Cancel),
         1 => Just(Operation::Tick),
@@ -154,9 +154,9 @@ impl Driver {
                 self.admission.sample(now, &mut self.permits[permit], outcome);
             }
             Operation::Load(load) => self.admission.on_load(now, load),
-            Operation::Abandon(at) if !self.permits.is_empty() => {
+            Operation::Abandon(at, outcome) if !self.permits.is_empty() => {
                 let permit = at.index(self.permits.len());
-                self.admission.abandon(now, &mut self.permits[permit], Outcome::Overload);
+                self.admission.abandon(now, &mut self.permits[permit], outcome);
             }
             Operation::Complete(at, outcome) if !self.permits.is_empty() => {
                 let permit = self.permits.swap_remove(at.index(self.permits.len()));
@@ -230,7 +230,7 @@ impl Driver {
 
 fn driver(algorithm: u8) -> Driver {
     Driver {
-        admission: Admission::new(policy(4, 4, 2, algorithm)),
+        admission: Admission::new(policy(4, 5, 2, algorithm)),
         now: 0,
         algorithm,
         permits: vec![],

@@ -91,6 +91,15 @@ fn play(turns: &[Arrival]) -> Played {
     played
 }
 
+/// A floor is a share of the slots, however many of them one request takes.
+#[test]
+fn a_floor_is_no_larger_for_wide_requests() {
+    let wide = of_class(2).with_cost(NonZeroU32::new(5).unwrap());
+    let begun = play(&[of_class(0), wide]).of(1);
+    // A twentieth of 5,000 slots of 20 ms, by five.
+    assert!((35..=65).contains(&begun), "{begun}");
+}
+
 /// A thousand a second come where 500 can be served, and four fifths of that are more important. Those of the last class
 /// who wait have their turn now and then, so whoever joins them is not refused for all who are before them.
 #[test]

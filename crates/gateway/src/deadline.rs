@@ -1,7 +1,7 @@
 //! How long a client waits, as far as it says so, and what of that is left for the upstream.
 //!
 //! A client can only shorten: the earliest of what its fields say, what the route says, and the upstream's own timeout
-//! counts, from the moment that the request was read. The upstream is told what is left, and never more, in the field
+//! counts, from the first byte of the head on. The upstream is told what is left, and never more, in the field
 //! that the client used, so that a deadline shrinks from hop to hop.
 
 use std::time::Duration;
@@ -98,7 +98,7 @@ fn whole(digits: &str, most: usize) -> Option<u64> {
     digits.parse().ok().filter(|_| fits)
 }
 
-/// When the answer is of no use any more; `None` if nobody says. `began` is when the request was read.
+/// When the answer is of no use any more; `None` if nobody says. `began` is when the request began to come.
 pub(crate) fn of(
     fields: &[Field],
     headers: &HeaderMap,
@@ -138,6 +138,7 @@ mod tests {
         Field::named(name).unwrap().unit.parse(value)
     }
 
+    /// H1: what is valid and huge is clamped by the others that count.
     #[test]
     fn what_fields_say() {
         let millis = Duration::from_millis;
@@ -157,6 +158,7 @@ mod tests {
         }
     }
 
+    /// H1.
     #[test]
     fn what_says_nothing() {
         for (name, value) in [
@@ -177,7 +179,7 @@ mod tests {
         }
     }
 
-    /// The earliest counts, and whatever comes in comes out no longer.
+    /// H3. The earliest counts, and whatever comes in comes out no longer.
     #[test]
     fn a_deadline_only_shrinks() {
         let fields: Vec<Field> = ["grpc-timeout", "x-timeout-ms", "request-timeout"]

@@ -24,6 +24,8 @@ pub(crate) struct Record {
     client: Arc<Client>,
     live: Arc<Live>,
     began: Timestamp,
+    /// When the first byte of the head came, if that is known.
+    head_began: Option<Timestamp>,
     route: Option<usize>,
     priority: Priority,
     /// It says that it was tried before.
@@ -56,13 +58,14 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn begin(client: &Arc<Client>, live: &Arc<Live>, head: &request::Parts) -> Self {
-        client.socket.request_began();
+        let head_began = client.socket.request_began();
         let asked = client.worker.shared.log.is_on().then(|| {
             // Clones of small handles; the text itself is shared.
             (head.method.clone(), head.uri.clone(), head.version)
         });
         Self {
             began: client.now(),
+            head_began,
             client: client.clone(),
             live: live.clone(),
             route: None,
@@ -87,6 +90,11 @@ impl Record {
 
     pub(crate) fn began(&self) -> Timestamp {
         self.began
+    }
+
+    /// When its client began to wait, as far as that can be known here.
+    pub(crate) fn head_began(&self) -> Timestamp {
+        self.head_began.unwrap_or(self.began)
     }
 
     pub(crate) fn routed(&mut self, route: usize) {
@@ -121,6 +129,10 @@ impl Record {
     pub(crate) fn dispatched(&mut self, at: Timestamp) {
         self.dispatched = Some(at);
         self.with_upstream(|stats| stats.forwarded.add(1));
+    }
+
+    pub(crate) fn was_dispatched(&self) -> bool {
+        self.dispatched.is_some()
     }
 
     /// The head of the upstream's answer has come.

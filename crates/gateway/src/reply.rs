@@ -70,7 +70,8 @@ pub(crate) fn refuse(
         Refusal::Rejected(rejection) => {
             let row = rendered(rejection.reason, record.bulkhead_is_quota());
             let wait = wait(row.row, rejection, record.live().policy.server.retry_after_max);
-            if let Some(wait) = wait {
+            // Of one that was sent on already there is no head left to know it again by.
+            if let Some(wait) = wait.filter(|_| !record.was_dispatched()) {
                 let fingerprint = record.fingerprint(head);
                 client.worker.shared.returns.tell(client.now(), fingerprint, row.row.status, wait);
             }

@@ -87,7 +87,7 @@ async fn answer(
         &live.deadline_fields,
         &head.headers,
         live.policy.routes[index].deadline,
-        record.began(),
+        record.head_began(),
     );
     let returns = &client.worker.shared.returns;
     let returning = returns.comes(record.began(), || record.fingerprint(head));
@@ -107,9 +107,6 @@ async fn answer(
     }
     let upstream = &live.upstreams[live.policy.routes[index].upstream];
     let flight = Flight::new(client.worker.clone(), upstream.clone(), slot, deadline);
-    if let Some(deadline) = deadline {
-        deadline::pass_on(&live.deadline_fields, &mut head.headers, deadline.since(flight.began()));
-    }
     record.dispatched(flight.began());
     let request = head::request(head, body);
     // Boxed, so that a request in the queue takes no more memory than waiting needs.

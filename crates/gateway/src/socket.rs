@@ -136,9 +136,12 @@ impl Socket {
         }
     }
 
-    pub(crate) fn request_began(&self) {
-        self.in_head.store(false, Relaxed);
+    /// A request has been read as far as its head. Says when that began to come, if it is known: of requests that share a
+    /// connection, and of one that was there before it was waited for, it is not.
+    pub(crate) fn request_began(&self) -> Option<Timestamp> {
+        let in_head = self.in_head.swap(false, Relaxed);
         self.requests.fetch_add(1, Relaxed);
+        in_head.then(|| Timestamp::from_nanos(self.since.load(Relaxed)))
     }
 
     pub(crate) fn answer_began(&self) {

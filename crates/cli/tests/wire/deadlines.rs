@@ -17,7 +17,7 @@ fn millis(text: &str) -> u64 {
     text.trim_end_matches('m').parse().unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// C11. What the upstream is told is what is left, in the field that the client used, and never more.
+/// C11, H3. What the upstream is told is what is left, in the field that the client used, and never more.
 #[tokio::test]
 async fn the_upstream_is_told_what_is_left() {
     let service = Service::prompt().await;
@@ -68,7 +68,27 @@ async fn the_deadline_ends_the_wait_for_the_upstream() {
     assert_eq!(gateway.metric("tidegate_deadline_exceeded_total{where=\"client\"}").await, 2.0);
 }
 
-/// Nobody waits in the queue beyond a deadline, whatever the wait budget is.
+/// Time runs from the first byte of the head: whoever takes longer to send it than to wait for the answer has none left.
+#[tokio::test]
+async fn a_slow_head_uses_up_the_time() {
+    let _turn = turn().await;
+    let service = Service::prompt().await;
+    let gateway = Gateway::start(&Policy::before(service.address)).await;
+    let request = with("/slow", "grpc-timeout: 50m");
+    let (first, rest) = request.split_at(8);
+    let mut client = sent(gateway.clients, first).await;
+    // However much longer it takes, the outcome is the same.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    client.send(rest).await;
+    let answer = client.message().await;
+    assert_eq!((answer.status(), answer.reason().as_str()), (504, "deadline"));
+    // The next request on the connection has a time of its own.
+    client.send(with("/next", "grpc-timeout: 5S")).await;
+    assert_eq!(client.message().await.status(), 200);
+    assert_eq!(service.targets(), ["/next"]);
+}
+
+/// H2. Nobody waits in the queue beyond a deadline, whatever the wait budget is.
 #[tokio::test]
 async fn the_deadline_ends_the_wait_in_the_queue() {
     let _turn = turn().await;

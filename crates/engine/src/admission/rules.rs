@@ -99,21 +99,29 @@ impl Admission {
     /// stand empty between one and the next.
     fn budget(&self, now: Timestamp, deadline: Option<Timestamp>, place: Place) -> Duration {
         let QueuePolicy { capacity, standing_wait, .. } = self.queue_policy;
-        let wait = self.longest_wait();
+        let wait = self.longest_wait(deadline.is_some());
         if capacity != Capacity::Derived || !self.queue.is_standing(place) {
             return wait;
         }
-        let has = deadline.map(|deadline| deadline.since(now)).or_else(|| self.patience.known());
+        let has = deadline.map(|deadline| deadline.since(now)).or_else(|| self.patience());
         let brief = has.map_or(standing_wait, |has| standing_wait.min(has / 10));
         brief.max(longer(self.four_turns(), self.queue.share(now, place, self.limit.current()))).min(wait)
     }
 
-    /// The wait budget: what the policy says, but no more than half of the time after which clients leave, if they do.
-    /// Where somebody has said how long the queue is to be, it is for them to say how long anybody waits in it.
-    pub(super) fn longest_wait(&self) -> Duration {
+    /// After how long clients leave that do not say how long they wait.
+    fn patience(&self) -> Option<Duration> {
+        self.patience.known(self.forecast.service())
+    }
+
+    /// The wait budget: what the policy says, but for those who state no deadline no more than half of the time after which
+    /// such clients leave. Where somebody has said how long the queue is to be, it is for them to say how long anybody
+    /// waits in it.
+    pub(super) fn longest_wait(&self, states_deadline: bool) -> Duration {
         let QueuePolicy { wait, capacity, .. } = self.queue_policy;
-        match (capacity, self.patience.known()) {
-            (Capacity::Derived, Some(patience)) => wait.min((patience / 2).max(self.four_turns())),
+        match (capacity, self.patience()) {
+            (Capacity::Derived, Some(patience)) if !states_deadline => {
+                wait.min((patience / 2).max(self.four_turns()))
+            }
             _ => wait,
         }
     }
@@ -131,11 +139,13 @@ impl Admission {
         {
             return true;
         }
+        if waiting.states_deadline || self.queue_policy.capacity != Capacity::Derived {
+            return false;
+        }
         // Its client will have left before the answer is there, as others did. Only those wait for so long who came before
         // that was known.
         let service = self.forecast.service().unwrap_or_default();
-        let patience = self.patience.known().filter(|_| self.queue_policy.capacity == Capacity::Derived);
-        patience.is_some_and(|patience| waited.saturating_add(service) >= patience)
+        self.patience().is_some_and(|patience| waited.saturating_add(service) >= patience)
     }
 
     /// The last moment at which starting on this request is of use to its client.
@@ -154,7 +164,7 @@ impl Admission {
             Capacity::Derived if self.queue_policy.discipline == Discipline::Forecast => {
                 QUEUE_CAPACITY_DERIVED_MAX
             }
-            Capacity::Derived => self.places(self.longest_wait()),
+            Capacity::Derived => self.places(self.longest_wait(false)),
         }
     }
 
@@ -162,9 +172,9 @@ impl Admission {
         match self.queue_policy.capacity {
             Capacity::Derived if self.capacity() > 0 && self.queue.any_is_standing() => {
                 let standing_wait = self.queue_policy.standing_wait;
-                self.places(standing_wait.max(self.four_turns()).min(self.longest_wait()))
+                self.places(standing_wait.max(self.four_turns()).min(self.longest_wait(false)))
             }
-            Capacity::Derived if self.capacity() > 0 => self.places(self.longest_wait()),
+            Capacity::Derived if self.capacity() > 0 => self.places(self.longest_wait(false)),
             _ => self.capacity(),
         }
     }

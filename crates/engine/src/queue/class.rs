@@ -70,9 +70,11 @@ impl Class {
         if self.service == 0 { UNKNOWN as f64 } else { self.service as f64 }
     }
 
-    /// One of its own was given the slot.
+    /// One of its own was given the slot. If that was because it was owed, all of it counts, also what is more than it was
+    /// owed; if it was its turn anyway, what it was owed is settled by it.
     pub(crate) fn pay(&mut self, slot_nanos: u64) {
-        self.owed = (self.owed - slot_nanos as f64).max(0.0);
+        let left = self.owed - slot_nanos as f64;
+        self.owed = if self.owed >= self.one() { left } else { left.max(self.owed.min(0.0)) };
     }
 
     /// One of its requests took a slot for so long.

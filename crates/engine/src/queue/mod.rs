@@ -54,6 +54,8 @@ pub(crate) struct Waiting {
     pub(crate) until: Timestamp,
     /// What refuses it when `until` comes.
     pub(crate) end: WaitEnd,
+    /// Its client says how long it waits.
+    pub(crate) states_deadline: bool,
     pub(crate) held: Held,
     pub(crate) place: Place,
     /// What it is known by when it comes again.
@@ -272,12 +274,13 @@ impl Queue {
     pub(crate) fn lesser(&self, place: Place, places: u32) -> Option<Key> {
         self.less_important(place, places).or_else(|| {
             let class = self.class(place);
+            let (flow, rank, slots) = class.flows.longest()?;
+            let most_retries = if rank == Rank::Retry { Some(flow) } else { class.flows.any_retry() };
             if place.rank == Rank::First
-                && let Some(flow) = class.flows.any_retry()
+                && let Some(flow) = most_retries
             {
                 return self.last(class, flow, Rank::Retry);
             }
-            let (flow, rank, slots) = class.flows.longest()?;
             let own = class.flows.waits_for(place.flow).saturating_add(place.cost.get());
             if slots > own && rank == place.rank { self.last(class, flow, rank) } else { None }
         })

@@ -16,6 +16,7 @@ use super::retries::{Decision, is_idempotent};
 use super::upload::{Kept, RequestBody};
 use crate::answer::Refusal;
 use crate::connection::Client;
+use crate::deadline;
 use crate::head::lists;
 use crate::route::BadRequest;
 use crate::worker::Worker;
@@ -164,6 +165,10 @@ async fn attempt(
     };
     let reused = connection.reused;
     let spare = (reused && which == Try::First).then(|| Spare::of(&mut request)).flatten();
+    if let Some(left) = flight.left() {
+        // Now, when there is a connection: what it took to have one is gone.
+        deadline::pass_on(&worker.shared.live().deadline_fields, request.headers_mut(), left);
+    }
     let upload = request.body().upload();
     let answering = connection.send(request);
     flight.sent(connection, visit, upload, answering);

@@ -10,6 +10,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
@@ -218,6 +219,12 @@ impl Flight {
 
     pub(super) fn now(&self) -> Timestamp {
         self.inner.as_ref().map_or(Timestamp::ZERO, |inner| inner.worker.shared.clock.now())
+    }
+
+    /// How long its client still waits, if it has said so.
+    pub(super) fn left(&self) -> Option<Duration> {
+        let deadline = self.inner.as_ref()?.deadline?;
+        Some(deadline.since(self.now()))
     }
 
     pub(crate) fn began(&self) -> Timestamp {

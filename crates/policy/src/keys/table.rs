@@ -368,7 +368,8 @@ pub(crate) static QUEUE: Section = Section {
             "standing_wait",
             Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(600) },
             Means("a tenth of the upstream's `timeout`, at most `wait`"),
-            "The wait budget while there is a queue all the time, when waiting gains nothing. Not together with `capacity`.",
+            "The wait budget while there is a queue all the time, when waiting gains nothing. For the discipline `codel` it is what counts as a long wait. Not together with \
+             `capacity`, but for `codel`.",
         ),
         Key::new(
             "capacity",

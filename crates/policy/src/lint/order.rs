@@ -97,16 +97,17 @@ fn upstream(index: usize, policy: &Policy, lints: &mut Lints<'_>) {
             lints.warn(
                 LintCode::NobodyWaits,
                 queue("capacity"),
-                "nobody waits here, so that nobody goes before anybody: only floors tell classes apart",
+                "nobody waits here, so that nobody goes before anybody",
                 "give the queue some places, or leave `capacity` out",
             );
         }
     }
-    if upstream.queue.discipline != Discipline::Forecast && lints.given(queue("standing_wait")).is_some() {
+    let looks = matches!(upstream.queue.discipline, Discipline::Forecast | Discipline::Codel);
+    if !looks && lints.given(queue("standing_wait")).is_some() {
         lints.warn(
             LintCode::StandingWaitUnused,
             queue("standing_wait"),
-            "only the discipline \"forecast\" refuses on arrival whoever would wait too long",
+            "only the disciplines \"forecast\" and \"codel\" look at it",
             "remove one of `standing_wait` and `discipline`",
         );
     }

@@ -114,7 +114,8 @@ fn refuse_keys_of_others(section: &mut Section<'_, '_>, chosen: Algorithm) {
 
 /// A fixed limit that comes with adaptive keys is a misunderstanding, one way or the other.
 fn refuse_adaptive(section: &mut Section<'_, '_>) {
-    for key in CONCURRENCY.keys.iter().filter(|key| key.name != "limit") {
+    // What the upstream reports is a ceiling on whatever the limit is.
+    for key in CONCURRENCY.keys.iter().filter(|key| !["limit", "orca_utilization"].contains(&key.name)) {
         if section.has(key.name) {
             section.contradiction(
                 key.name,

@@ -137,14 +137,14 @@ fn read_queue(
         );
     }
     let standing_wait = section.optional("standing_wait", duration);
-    if standing_wait.is_some() && capacity != Capacity::Derived {
+    let discipline = DISCIPLINES[section.value("discipline", choice)];
+    if standing_wait.is_some() && capacity != Capacity::Derived && discipline != Discipline::Codel {
         section.contradiction(
             "standing_wait",
             "`capacity` says how long the queue may be, and then this has no effect",
             "remove one of the two",
         );
     }
-    let discipline = DISCIPLINES[section.value("discipline", choice)];
     section.close();
     QueuePolicy {
         standing_wait: standing_wait.unwrap_or(timeout / 10).min(wait),

@@ -311,7 +311,7 @@ fn what_is_warned_of() {
               = help: name the proxies that set it in `trusted_proxies`
         "#]],
         expect![[r#"
-            warning[TG021]: `capacity`: nobody waits here, so that nobody goes before anybody: only floors tell classes apart
+            warning[TG021]: `capacity`: nobody waits here, so that nobody goes before anybody
              --> policy.toml:4:36
               |
             4 | queue = { wait = "0ms", capacity = 0, discipline = "fifo" }
@@ -328,7 +328,7 @@ fn what_is_warned_of() {
               |
               = help: take it where order does not matter, and give the route the methods that only read
 
-            warning[TG028]: `standing_wait`: only the discipline "forecast" refuses on arrival whoever would wait too long
+            warning[TG028]: `standing_wait`: only the disciplines "forecast" and "codel" look at it
              --> policy.toml:4:57
               |
             4 | queue = { discipline = "adaptive-lifo", standing_wait = "10ms" }
