@@ -11,14 +11,16 @@ use http::{HeaderMap, HeaderValue};
 use tidegate_engine::Timestamp;
 use tidegate_policy::Policy;
 
+use crate::fields::{Fields, Name};
+
 /// Kept back for the way of the answer: a fiftieth of what is left, at most so much.
 const MARGIN_MAX: Duration = Duration::from_millis(5);
 const MARGIN_SHARE: u32 = 50;
 
 /// A field by which clients say how long they wait, and how it says it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Field {
-    name: HeaderName,
+    name: Name,
     unit: Unit,
 }
 
@@ -44,7 +46,7 @@ impl Field {
             _ if name.ends_with("-ms") => Unit::Millis,
             _ => Unit::Seconds,
         };
-        Some(Self { name: HeaderName::from_bytes(name.as_bytes()).ok()?, unit })
+        Some(Self { name: Name::named(name)?, unit })
     }
 }
 
@@ -114,9 +116,10 @@ pub(crate) fn said<'a>(
     fields: &'a [Field],
     headers: &'a HeaderMap,
 ) -> impl Iterator<Item = (&'a HeaderName, Duration)> {
-    fields.iter().filter_map(|field| {
-        let value = headers.get(&field.name)?.to_str().ok()?;
-        Some((&field.name, field.unit.parse(value.trim())?))
+    let head = Fields::of(headers);
+    fields.iter().filter_map(move |field| {
+        let value = head.get(&field.name)?.to_str().ok()?;
+        Some((&field.name.name, field.unit.parse(value.trim())?))
     })
 }
 
@@ -124,7 +127,7 @@ pub(crate) fn said<'a>(
 pub(crate) fn pass_on(fields: &[Field], headers: &mut HeaderMap, left: Duration) {
     let left = left.saturating_sub((left / MARGIN_SHARE).min(MARGIN_MAX));
     for field in fields {
-        if let Some(value) = headers.get_mut(&field.name) {
+        if let Some(value) = headers.get_mut(&field.name.name) {
             *value = field.unit.show(left);
         }
     }

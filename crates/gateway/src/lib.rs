@@ -30,6 +30,7 @@ mod ahead;
 
 mod request;
 
+mod fields;
 mod path;
 mod route;
 

@@ -6,7 +6,7 @@
 
 use http::header::HeaderName;
 
-use super::fields::{Fields, Name};
+use crate::fields::{Fields, Name};
 
 /// A field by which clients say how often a request was tried, and how it says it.
 #[derive(Clone, Debug)]

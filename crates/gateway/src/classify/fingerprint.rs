@@ -12,7 +12,7 @@ use http::{HeaderValue, Method, request};
 use tidegate_policy::Fingerprint;
 
 use super::Kind;
-use super::fields::{Fields, Name};
+use crate::fields::{Fields, Name};
 
 static AUTHORIZATION: Name = Name::of("authorization");
 static COOKIE: Name = Name::of("cookie");

@@ -6,8 +6,6 @@
 
 mod attempt;
 
-mod fields;
-
 mod fingerprint;
 
 mod wish;
@@ -24,8 +22,8 @@ use tidegate_engine::{Arrival, Attempt, Priority, RouteId, Tenant, Timestamp};
 use tidegate_policy::{Fingerprint, Policy, Route, RoutePriority, TenantKey};
 
 use crate::client_addr::limit_key;
+use crate::fields::{Fields, Name};
 use attempt::AttemptField;
-use fields::{Fields, Name};
 
 /// What the engine is told of a request, and why.
 #[derive(Clone, Copy, Debug)]

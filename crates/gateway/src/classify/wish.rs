@@ -1,6 +1,6 @@
 //! What clients wish of their own: RFC 9218's `Priority`, and the mark of a prefetch.
 
-use super::fields::{Fields, Name};
+use crate::fields::{Fields, Name};
 
 static PRIORITY: Name = Name::of("priority");
 static SEC_PURPOSE: Name = Name::of("sec-purpose");

@@ -8,19 +8,19 @@ use http::{HeaderMap, HeaderValue};
 
 /// A field to look for.
 #[derive(Clone, Debug)]
-pub(super) struct Name {
-    pub(super) name: HeaderName,
+pub(crate) struct Name {
+    pub(crate) name: HeaderName,
     mark: u64,
 }
 
 impl Name {
     /// The field of this name, which is in lower case.
-    pub(super) const fn of(name: &'static str) -> Self {
+    pub(crate) const fn of(name: &'static str) -> Self {
         Self { name: HeaderName::from_static(name), mark: mark(name.as_bytes()) }
     }
 
     /// The same for a name of the policy. `None` for what is none, which the policy does not let through.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
         let mark = mark(name.as_str().as_bytes());
         Some(Self { name, mark })
@@ -36,24 +36,24 @@ const fn mark(name: &[u8]) -> u64 {
 
 /// The fields of a head.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'h> {
+pub(crate) struct Fields<'h> {
     headers: &'h HeaderMap,
     marks: u64,
 }
 
 impl<'h> Fields<'h> {
-    pub(super) fn of(headers: &'h HeaderMap) -> Self {
+    pub(crate) fn of(headers: &'h HeaderMap) -> Self {
         let marks = headers.keys().fold(0, |marks, name| marks | mark(name.as_str().as_bytes()));
         Self { headers, marks }
     }
 
     /// The first field of this name.
-    pub(super) fn get(&self, name: &Name) -> Option<&'h HeaderValue> {
+    pub(crate) fn get(&self, name: &Name) -> Option<&'h HeaderValue> {
         if self.may_have(name) { self.headers.get(&name.name) } else { None }
     }
 
     /// All fields of this name, if there can be any.
-    pub(super) fn all(&self, name: &Name) -> Option<GetAll<'h, HeaderValue>> {
+    pub(crate) fn all(&self, name: &Name) -> Option<GetAll<'h, HeaderValue>> {
         self.may_have(name).then(|| self.headers.get_all(&name.name))
     }
 
@@ -86,13 +86,15 @@ mod tests {
         "x-request-id",
     ];
     /// What is looked for in each head by default.
-    const WANTED: [&str; 7] = [
+    const WANTED: [&str; 9] = [
         "amz-sdk-request",
         "authorization",
         "cookie",
         "grpc-previous-rpc-attempts",
+        "grpc-timeout",
         "idempotency-key",
         "x-envoy-attempt-count",
+        "x-envoy-expected-rq-timeout-ms",
         "x-stainless-retry-count",
     ];
 
