@@ -181,6 +181,10 @@ impl Queue {
 
     /// Who is next. `last_first` says of a class, by whether its queue stands, that whoever came last goes first.
     pub(crate) fn next(&self, last_first: bool) -> Option<(Key, Place)> {
+        // Every input asks, and most find nobody.
+        if self.is_empty() {
+            return None;
+        }
         let class = self.classes.iter().rev().find(|class| class.is_owed());
         let class = class.or_else(|| self.classes.iter().find(|class| !class.is_empty()))?;
         let (flow, rank) = class.flows.turn()?;
