@@ -156,7 +156,14 @@ impl Found {
 
 /// RFC 9110 section 7.6.1. hyper derives a message's length from what it parsed, not from what is left here.
 fn remove_hop_by_hop(headers: &mut HeaderMap, found: Found) {
-    if found.connection {
+    // Alone, it lists nothing: the usual case.
+    let lists_none = |value: &HeaderValue| {
+        value.as_bytes().eq_ignore_ascii_case(b"keep-alive")
+            || value.as_bytes().eq_ignore_ascii_case(b"close")
+    };
+    if found.connection && headers.get_all(CONNECTION).iter().all(lists_none) {
+        headers.remove(CONNECTION);
+    } else if found.connection {
         let listed: Vec<HeaderName> = headers
             .get_all(CONNECTION)
             .iter()
