@@ -136,8 +136,7 @@ impl Record {
     }
 
     /// The head of the upstream's answer has come.
-    pub(crate) fn answered(&mut self, status: StatusCode) {
-        let took = self.client.now().since(self.dispatched.unwrap_or(self.began));
+    pub(crate) fn answered(&mut self, status: StatusCode, took: Duration) {
         self.client.worker.shared.metrics.upstream.observe(took);
         self.upstream = Some(took);
         self.status = status;

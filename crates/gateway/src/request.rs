@@ -112,7 +112,7 @@ async fn answer(
     // Boxed, so that a request in the queue takes no more memory than waiting needs.
     let mut response = Box::pin(upstream::send(client, upstream, flight, request)).await?;
 
-    record.answered(response.status());
+    record.answered(response.status(), response.body().took());
     if !head::for_client(response.headers_mut()) {
         return Err(Reason::UpstreamReset.into());
     }
@@ -159,7 +159,7 @@ async fn slot(
     if let Some(rejection) = upstream.refusal(record.began()) {
         return Err(rejection.into());
     }
-    match upstream.gate.enter(class.arrival(route, deadline)) {
+    match upstream.gate.enter_at(record.began(), class.arrival(route, deadline)) {
         Entry::Admitted(admitted) => Ok(Slot::Admitted(admitted)),
         Entry::Rejected(rejection) => Err(rejection.into()),
         // Whoever is closing takes no new places in line.

@@ -31,8 +31,13 @@ impl Admitted {
     /// The answer has begun: the limit learns how long that took and how it went. The slot stays taken until the
     /// answer has ended. Only the first sample counts.
     pub fn sample(&mut self, outcome: Outcome) {
+        self.sample_at(self.gate.clock().now(), outcome);
+    }
+
+    /// The same for who has just read the gate's clock.
+    pub fn sample_at(&mut self, now: Timestamp, outcome: Outcome) {
         if let Some(permit) = &mut self.permit {
-            self.gate.sample(permit, outcome);
+            self.gate.sample(now, permit, outcome);
         }
     }
 
@@ -43,8 +48,14 @@ impl Admitted {
     }
 
     /// The work is done.
-    pub fn complete(mut self, outcome: Outcome) {
-        self.end(outcome);
+    pub fn complete(self, outcome: Outcome) {
+        let now = self.gate.clock().now();
+        self.complete_at(now, outcome);
+    }
+
+    /// The same for who has just read the gate's clock.
+    pub fn complete_at(mut self, now: Timestamp, outcome: Outcome) {
+        self.end(now, outcome);
     }
 
     /// The client has been answered or has left, but the work may go on: the slot stays taken until the orphan ends.
@@ -55,16 +66,18 @@ impl Admitted {
         Orphan { admitted: self }
     }
 
-    fn end(&mut self, outcome: Outcome) {
+    fn end(&mut self, now: Timestamp, outcome: Outcome) {
         if let Some(permit) = self.permit.take() {
-            self.gate.complete(permit, outcome);
+            self.gate.complete(now, permit, outcome);
         }
     }
 }
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.end(Outcome::Ignore);
+        if self.permit.is_some() {
+            self.end(self.gate.clock().now(), Outcome::Ignore);
+        }
     }
 }
 

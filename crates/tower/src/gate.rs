@@ -64,7 +64,12 @@ impl Gate {
 
     /// Asks for a slot. The engine decides now; only [`Entry::Waiting`] takes any time.
     pub fn enter(&self, arrival: Arrival) -> Entry {
-        self.input(|state, now| {
+        self.enter_at(self.shared.clock.now(), arrival)
+    }
+
+    /// The same for who has just read the gate's clock.
+    pub fn enter_at(&self, now: Timestamp, arrival: Arrival) -> Entry {
+        self.input_at(now, |state, now| {
             let decision = state.admission.arrive(now, arrival);
             // The arrival has let time pass, and whoever it ended a wait for may have had the very index that the new
             // ticket has now: their end comes before the new one's place.
@@ -109,8 +114,8 @@ impl Gate {
         self.shared.clock
     }
 
-    pub(crate) fn sample(&self, permit: &mut Permit, outcome: Outcome) {
-        self.input(|state, now| state.admission.sample(now, permit, outcome));
+    pub(crate) fn sample(&self, now: Timestamp, permit: &mut Permit, outcome: Outcome) {
+        self.input_at(now, |state, now| state.admission.sample(now, permit, outcome));
     }
 
     pub(crate) fn on_load(&self, load: f64) {
@@ -121,20 +126,26 @@ impl Gate {
         self.input(|state, now| state.admission.abandon(now, permit, outcome));
     }
 
-    pub(crate) fn complete(&self, permit: Permit, outcome: Outcome) {
-        self.input(|state, now| state.admission.complete(now, permit, outcome));
+    pub(crate) fn complete(&self, now: Timestamp, permit: Permit, outcome: Outcome) {
+        self.input_at(now, |state, now| state.admission.complete(now, permit, outcome));
     }
 
-    /// One input to the engine: then its events are heard, and then, without the lock, wakers are called.
+    /// One input to the engine, now.
     fn input<T>(&self, act: impl FnOnce(&mut State, Timestamp) -> T) -> T {
+        self.input_at(self.shared.clock.now(), act)
+    }
+
+    /// One input to the engine: then its events are heard, and then, without the lock, wakers are called. The clock was
+    /// read outside the lock, so another thread's reading may come before an earlier one: the engine's time then stands
+    /// still for as long as the lock was waited for.
+    fn input_at<T>(&self, now: Timestamp, act: impl FnOnce(&mut State, Timestamp) -> T) -> T {
         // Declared outside the lock, because a guard or a waiter that is dropped while the lock is held, be it by a
         // panic, would wait for it for ever.
         let value;
         let mut to_wake;
         {
             let mut state = lock(&self.shared.state);
-            // The clock is read inside the lock, so that the engine sees times in order.
-            value = act(&mut state, self.shared.clock.now());
+            value = act(&mut state, now);
             state.hear_events();
             if state.to_wake.is_empty() {
                 return value;
@@ -244,7 +255,7 @@ impl Drop for Waiting {
         });
         if let Some(Ok(permit)) = end {
             // Granted, but nobody is there to use it.
-            self.gate.complete(permit, Outcome::Ignore);
+            self.gate.complete(self.gate.clock().now(), permit, Outcome::Ignore);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use http::header::CONNECTION;
-use http::{Request, Response, Version, response};
+use http::{HeaderName, HeaderValue, Method, Request, Response, Uri, Version, response};
 use tidegate_engine::{Outcome, Reason, Rejection, Timestamp, Verdict};
 use tokio::time::{sleep_until, timeout_at};
 
@@ -28,7 +28,7 @@ pub(crate) async fn send(
     flight: Flight,
     request: Request<RequestBody>,
 ) -> Result<Response<AnswerBody>, Refusal> {
-    let now = client.now();
+    let now = flight.began();
     let Some(visit) = upstream.choose(now, None) else {
         // It could have been asked when the request came, and cannot now.
         flight.broken(Outcome::Ignore);
@@ -183,7 +183,7 @@ async fn attempt(
     match (visit, back.or_else(again)) {
         (Some(visit), Some(request)) => {
             let why = if reused { Why::Stale } else { Why::Broken };
-            Err(Failed::Undone(Box::new(Undone { flight: *flight, request: *request, visit, why })))
+            Err(Failed::Undone(Box::new(Undone { flight, request: *request, visit, why })))
         }
         (visit, _) => {
             let decision = if which == Try::First { Decision::NotSafe } else { Decision::Second };
@@ -198,32 +198,56 @@ async fn attempt(
 }
 
 /// The same request once more, for when it is lost: there is one only if doing it twice is as good as once.
+///
+/// Nearly all of them are thrown away, so it is no request but what one can be made of again. Its fields are text, a line
+/// each: to copy the map, and drop it, costs several times as much.
 struct Spare {
-    request: Box<Request<RequestBody>>,
+    method: Method,
+    target: Uri,
+    fields: Vec<u8>,
     /// Its body, which can be sent only once: it has to come back unread.
     body: Option<Kept>,
 }
 
 impl Spare {
+    /// What most heads fit in.
+    const USUAL_BYTES: usize = 1_000;
+
     fn of(request: &mut Request<RequestBody>) -> Option<Self> {
         if !is_idempotent(request.method()) {
             return None;
         }
-        let mut copy = Box::new(Request::new(RequestBody::none()));
-        *copy.method_mut() = request.method().clone();
-        *copy.uri_mut() = request.uri().clone();
-        *copy.headers_mut() = request.headers().clone();
-        *copy.version_mut() = request.version();
-        let body = request.body().has_content().then(|| request.body_mut().keep());
-        Some(Self { request: copy, body })
+        let mut fields = Vec::with_capacity(Self::USUAL_BYTES);
+        for (name, value) in request.headers() {
+            // Neither has a line break in it, and a name no colon (RFC 9110 section 5).
+            fields.extend_from_slice(name.as_str().as_bytes());
+            fields.push(b':');
+            fields.extend_from_slice(value.as_bytes());
+            fields.push(b'\n');
+        }
+        Some(Self {
+            method: request.method().clone(),
+            target: request.uri().clone(),
+            fields,
+            body: request.body().has_content().then(|| request.body_mut().keep()),
+        })
     }
 
     /// `None` if some of its body was read. To be asked when the connection is gone, and with it what it had.
-    fn request(mut self) -> Option<Box<Request<RequestBody>>> {
-        if let Some(kept) = &self.body {
-            *self.request.body_mut() = kept.take_back()?;
+    fn request(self) -> Option<Box<Request<RequestBody>>> {
+        let body = match &self.body {
+            Some(kept) => kept.take_back()?,
+            None => RequestBody::none(),
+        };
+        let mut request = Request::new(body);
+        *request.method_mut() = self.method;
+        *request.uri_mut() = self.target;
+        for line in self.fields.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            let colon = line.iter().position(|&byte| byte == b':')?;
+            let name = HeaderName::from_bytes(&line[..colon]).ok()?;
+            request.headers_mut().append(name, HeaderValue::from_bytes(&line[colon + 1..]).ok()?);
         }
-        Some(self.request)
+        Some(Box::new(request))
     }
 }
 
@@ -243,7 +267,7 @@ async fn open(
 /// Why there is no answer.
 enum Lost {
     /// The connection, with the request if nothing of it went out.
-    Connection(Box<Flight>, Option<Box<Request<RequestBody>>>),
+    Connection(Flight, Option<Box<Request<RequestBody>>>),
     For(Refusal),
 }
 
@@ -273,7 +297,7 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
                     let what = "the request body is malformed or was cut short";
                     Err(Lost::For(BadRequest::Malformed(what).into()))
                 }
-                back => Err(Lost::Connection(Box::new(flight), back.map(Box::new))),
+                back => Err(Lost::Connection(flight, back.map(Box::new))),
             },
         };
     }
@@ -290,4 +314,29 @@ fn begin_answer(mut flight: Flight, response: Response<hyper::body::Incoming>) -
 fn closes(head: &response::Parts) -> bool {
     let listed = head.headers.get(CONNECTION).is_some_and(|value| lists(value.as_bytes(), b"close"));
     listed || head.version == Version::HTTP_10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spare_is_the_same_request() {
+        let mut request = Request::put("/a?b=c:d")
+            .header("host", "shop.example:80")
+            .header("x-empty", "")
+            .header("cookie", "a=1")
+            .header("cookie", "b: 2")
+            .header("x-latin", HeaderValue::from_bytes(b"\xe9\t:").unwrap())
+            .body(RequestBody::none())
+            .unwrap();
+        let spare = Spare::of(&mut request).unwrap().request().unwrap();
+        assert_eq!(
+            (spare.method(), spare.uri(), spare.version()),
+            (request.method(), request.uri(), request.version())
+        );
+        assert_eq!(spare.headers(), request.headers());
+        *request.method_mut() = Method::POST;
+        assert!(Spare::of(&mut request).is_none(), "doing it twice is not as good as once");
+    }
 }

@@ -18,7 +18,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use tidegate_engine::{Outcome, Reason, Timestamp, Verdict};
-use tidegate_tower::{Admitted, Orphan};
+use tidegate_tower::{Admitted, Clock, Orphan};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
@@ -36,29 +36,41 @@ pub(crate) enum Slot {
 }
 
 impl Slot {
-    fn sample(&mut self, outcome: Outcome) {
-        if let Self::Admitted(admitted) = self {
-            admitted.sample(outcome);
+    /// When it was taken.
+    fn since(&self, clock: Clock) -> Timestamp {
+        match self {
+            Self::Admitted(admitted) => admitted.since(),
+            Self::Exempt { .. } => clock.now(),
         }
     }
 
-    fn complete(self, outcome: Outcome) {
+    fn sample(&mut self, now: Timestamp, outcome: Outcome) {
         if let Self::Admitted(admitted) = self {
-            admitted.complete(outcome);
+            admitted.sample_at(now, outcome);
+        }
+    }
+
+    fn complete(self, now: Timestamp, outcome: Outcome) {
+        if let Self::Admitted(admitted) = self {
+            admitted.complete_at(now, outcome);
         }
     }
 }
 
+/// It moves from hand to hand, so it is small: what it has is behind a pointer.
 pub(crate) struct Flight {
     /// `None` once it has ended.
-    inner: Option<Inner>,
+    inner: Option<Box<Inner>>,
 }
 
 struct Inner {
     worker: Arc<Worker>,
     upstream: Arc<Upstream>,
     slot: Slot,
+    /// When the slot was taken.
     began: Timestamp,
+    /// From then on to the head of the answer.
+    took: Duration,
     /// When the answer is of no use to the client any more.
     deadline: Option<Timestamp>,
     wire: Option<Wire>,
@@ -102,8 +114,9 @@ impl Flight {
         slot: Slot,
         deadline: Option<Timestamp>,
     ) -> Self {
-        let began = worker.shared.clock.now();
-        Self { inner: Some(Inner { worker, upstream, slot, began, deadline, wire: None }) }
+        let began = slot.since(worker.shared.clock);
+        let took = Duration::ZERO;
+        Self { inner: Some(Box::new(Inner { worker, upstream, slot, began, took, deadline, wire: None })) }
     }
 
     /// The request is on its way.
@@ -181,8 +194,9 @@ impl Flight {
     /// The connection broke, or there is none: nothing goes on.
     pub(super) fn broken(mut self, outcome: Outcome) {
         if let Some(mut inner) = self.inner.take() {
-            inner.report(outcome.into());
-            inner.slot.complete(outcome);
+            let now = inner.now();
+            inner.report(now, outcome.into());
+            inner.slot.complete(now, outcome);
         }
     }
 
@@ -198,8 +212,10 @@ impl Flight {
     /// The answer has begun: the rest is its body, and after it the upstream may close the connection.
     pub(super) fn answered(&mut self, body: Incoming, outcome: Outcome, closes: bool) {
         let Some(inner) = &mut self.inner else { return };
-        inner.report(outcome.into());
-        inner.slot.sample(outcome);
+        let now = inner.now();
+        inner.took = now.since(inner.began);
+        inner.report(now, outcome.into());
+        inner.slot.sample(now, outcome);
         if let Some(wire) = &mut inner.wire {
             wire.rest = Rest::Body(body);
             wire.closes = closes;
@@ -211,14 +227,16 @@ impl Flight {
 
     /// The connection speaks another protocol now: it is no longer an exchange, and holds no slot.
     fn upgraded(&mut self) {
-        if let Some(Inner { slot, wire: Some(wire), .. }) = self.inner.take() {
+        let Some(inner) = self.inner.take() else { return };
+        let now = inner.now();
+        if let Inner { slot, wire: Some(wire), .. } = *inner {
             wire.connection.release();
-            slot.complete(Outcome::Ignore);
+            slot.complete(now, Outcome::Ignore);
         }
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.inner.as_ref().map_or(Timestamp::ZERO, |inner| inner.worker.shared.clock.now())
+        self.inner.as_ref().map_or(Timestamp::ZERO, |inner| inner.now())
     }
 
     /// How long its client still waits, if it has said so.
@@ -262,7 +280,10 @@ impl Drop for Flight {
     fn drop(&mut self) {
         let Some(inner) = self.inner.take() else { return };
         match &inner.wire {
-            None => inner.slot.complete(Outcome::Ignore),
+            None => {
+                let now = inner.now();
+                inner.slot.complete(now, Outcome::Ignore);
+            }
             // hyper does not read past a body of known length, so its end shows only here.
             Some(Wire { rest: Rest::Body(body), .. }) if body.is_end_stream() => inner.finish(),
             Some(_) => inner.leave(Outcome::Ignore),
@@ -271,25 +292,30 @@ impl Drop for Flight {
 }
 
 impl Inner {
+    fn now(&self) -> Timestamp {
+        self.worker.shared.clock.now()
+    }
+
     /// What the exchange has shown of the endpoint.
-    fn report(&mut self, verdict: Verdict) {
+    fn report(&mut self, now: Timestamp, verdict: Verdict) {
         if let Some(wire) = &mut self.wire {
-            self.upstream.report(self.worker.shared.clock.now(), &mut wire.visit, verdict);
+            self.upstream.report(now, &mut wire.visit, verdict);
         }
     }
 
     /// The answer has ended: the slot goes to the next, and the connection is kept.
-    fn finish(mut self) {
-        self.slot.complete(Outcome::Success);
-        if let Some(wire) = self.wire.take() {
-            keep(wire, &self.worker, &self.upstream);
+    fn finish(self) {
+        let now = self.now();
+        self.slot.complete(now, Outcome::Success);
+        if let Some(wire) = self.wire {
+            keep(now, wire, &self.worker, &self.upstream);
         }
     }
 
     /// The client has been answered or has left; the work goes on, unless closing the connection stops it.
     fn leave(mut self, outcome: Outcome) {
         if outcome != Outcome::Ignore {
-            self.report(outcome.into());
+            self.report(self.now(), outcome.into());
         }
         let Self { worker, upstream, slot, began, wire: Some(mut wire), .. } = self else { return };
         wire.visit.is_left();
@@ -331,7 +357,7 @@ async fn see_out(
     worker.shared.metrics.wasted.add_duration(wasted);
     if matches!(ended, Ok(Ok(()))) {
         orphan.ended();
-        keep(wire, &worker, &upstream);
+        keep(now, wire, &worker, &upstream);
     }
 }
 
@@ -359,9 +385,9 @@ impl Wire {
 
 /// Gives the connection back to the pool, unless the request was not read to its end, in which case what is left of it
 /// would be taken for the next request.
-fn keep(wire: Wire, worker: &Worker, upstream: &Upstream) {
+fn keep(now: Timestamp, wire: Wire, worker: &Worker, upstream: &Upstream) {
     if !wire.closes && wire.upload.is_none_or(|upload| upload.is_complete()) {
-        let until = worker.shared.clock.now().after(upstream.policy.idle_timeout);
+        let until = now.after(upstream.policy.idle_timeout);
         worker.pool.put(
             wire.visit.endpoint().id,
             wire.connection,
@@ -380,6 +406,11 @@ impl AnswerBody {
     /// There is no body: the connection speaks another protocol from here on.
     pub(crate) fn upgraded(&mut self) {
         self.flight.upgraded();
+    }
+
+    /// From the moment that the slot was taken to the head of the answer.
+    pub(crate) fn took(&self) -> Duration {
+        self.flight.inner.as_ref().map_or(Duration::ZERO, |inner| inner.took)
     }
 
     /// Whether the answer has come to its proper end.
@@ -409,7 +440,8 @@ impl Body for AnswerBody {
             Some(Ok(_)) => {}
             Some(Err(_)) => {
                 if let Some(inner) = flight.inner.take() {
-                    inner.slot.complete(Outcome::Failure);
+                    let now = inner.now();
+                    inner.slot.complete(now, Outcome::Failure);
                 }
             }
         }
