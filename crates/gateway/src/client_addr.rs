@@ -4,7 +4,7 @@
 //! from right to left, as long as the address to the right is a trusted proxy (CVE-2025-41235, and the long list of
 //! limiters that read it from the left).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use http::HeaderMap;
 use http::header::HeaderName;
@@ -57,6 +57,17 @@ pub(crate) fn limit_key(client: IpAddr) -> u128 {
     match client.to_canonical() {
         IpAddr::V4(address) => u128::from(u32::from(address)),
         IpAddr::V6(address) => u128::from(address) >> 64 << 64 | 1,
+    }
+}
+
+/// The same in words.
+pub(crate) fn customer(client: IpAddr) -> String {
+    match client {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let network = Ipv6Addr::from(u128::from(address) >> 64 << 64);
+            format!("{network}/64")
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use tidegate_engine::{Attempt, Timestamp};
 use tidegate_policy::{Policy, RateKey, Route, RoutePriority, TenantKey};
 
 use crate::classify::{Classes, Grounds, Source};
-use crate::client_addr::{client_address, is_trusted};
+use crate::client_addr::{client_address, customer, is_trusted};
 use crate::path::without_parameters;
 use crate::route::{self, BadRequest};
 use crate::{deadline, rate};
@@ -164,7 +164,12 @@ fn because(grounds: Grounds, policy: &Policy, route: &Route) -> String {
     }
 }
 
-fn tenant_name(key: &TenantKey, headers: &HeaderMap, client: IpAddr, believed: bool) -> Option<String> {
+pub(crate) fn tenant_name(
+    key: &TenantKey,
+    headers: &HeaderMap,
+    client: IpAddr,
+    believed: bool,
+) -> Option<String> {
     match key {
         TenantKey::ClientIp => Some(customer(client)),
         TenantKey::Header(name) => value(headers, name).filter(|_| believed),
@@ -190,17 +195,6 @@ fn counted(
         },
         RateKey::Route => format!("the route {}", route.label),
         RateKey::Global => "all together".to_owned(),
-    }
-}
-
-/// The part of an address that counts: see [`limit_key`](crate::client_addr::limit_key).
-fn customer(client: IpAddr) -> String {
-    match client {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => {
-            let network = std::net::Ipv6Addr::from(u128::from(address) >> 64 << 64);
-            format!("{network}/64")
-        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::live::Live;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::returns::Returns;
+use crate::top::Top;
 use crate::{admin, worker};
 
 /// Connections that the kernel may hold for us while we are at our cap.
@@ -45,6 +46,10 @@ pub(crate) struct Shared {
     live: ArcSwap<Live>,
     pub(crate) metrics: Metrics,
     pub(crate) returns: Returns,
+    /// The keys of rate limits that are refused most.
+    pub(crate) top_keys: Top,
+    /// The tenants that are refused most.
+    pub(crate) top_tenants: Top,
     pub(crate) log: Log,
     /// Client connections that may still be opened.
     pub(crate) places: Arc<Semaphore>,
@@ -170,6 +175,8 @@ impl Gateway {
             live: ArcSwap::from_pointee(Live::new(policy, None, clock)),
             metrics: Metrics::default(),
             returns: Returns::new(),
+            top_keys: Top::default(),
+            top_tenants: Top::default(),
             log,
             clock,
             stage,

@@ -57,9 +57,11 @@ mod signals;
 mod live;
 
 mod admin;
+mod history;
 mod log;
 mod metrics;
 mod record;
+mod top;
 
 mod clock;
 mod worker;

@@ -10,7 +10,7 @@ use tidegate_tower::Clock;
 
 use crate::classify::Classes;
 use crate::deadline::Field;
-use crate::metrics::RouteStats;
+use crate::metrics::{Occupancy, RouteStats};
 use crate::rate::Rule;
 use crate::upstream::Upstream;
 
@@ -40,6 +40,8 @@ pub(crate) struct LiveRoute {
     pub(crate) id: RouteId,
     /// For each class.
     pub(crate) stats: Vec<Arc<RouteStats>>,
+    /// Its requests that have not ended yet. Goes on across reloads, as the number does.
+    pub(crate) open: Arc<Occupancy>,
 }
 
 impl Live {
@@ -53,8 +55,8 @@ impl Live {
         let mut next_route_id = before.map_or(0, |before| before.next_route_id);
         let mut routes = Vec::with_capacity(policy.routes.len());
         for route in &policy.routes {
-            let known = before.and_then(|before| before.route_id(&route.label));
-            let id = known.unwrap_or_else(|| {
+            let known = before.and_then(|before| before.route(&route.label));
+            let id = known.map(|known| known.id).unwrap_or_else(|| {
                 next_route_id = next_route_id.wrapping_add(1);
                 RouteId(next_route_id)
             });
@@ -62,7 +64,8 @@ impl Live {
                 .priorities
                 .iter()
                 .map(|class| retired.remove(&(route.label.clone(), class.name.clone())).unwrap_or_default());
-            routes.push(LiveRoute { id, stats: stats.collect() });
+            let open = known.map(|known| known.open.clone()).unwrap_or_default();
+            routes.push(LiveRoute { id, stats: stats.collect(), open });
         }
         while retired.len() > RETIRED_MAX {
             retired.pop_first();
@@ -99,9 +102,9 @@ impl Live {
         })
     }
 
-    fn route_id(&self, label: &str) -> Option<RouteId> {
+    fn route(&self, label: &str) -> Option<&LiveRoute> {
         let index = self.policy.routes.iter().position(|route| route.label == label)?;
-        Some(self.routes[index].id)
+        self.routes.get(index)
     }
 
     fn upstream(&self, name: &str) -> Option<&Upstream> {

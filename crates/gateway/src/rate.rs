@@ -13,7 +13,9 @@ use http::header::HeaderName;
 use tidegate_engine::{Quota, RateLimiter, Rejection, RouteId, Timestamp};
 use tidegate_policy::{PathPattern, RateKey, RateLimit};
 
-use crate::client_addr::limit_key;
+use crate::client_addr::{customer, limit_key};
+use crate::metrics::Counter;
+use crate::top::Top;
 use crate::{reply, signals};
 
 /// One `[[rate_limit]]` of the policy, and the buckets behind it.
@@ -34,7 +36,11 @@ struct Buckets {
     limiter: Mutex<RateLimiter>,
     /// Secret, so that nobody can choose names that collide.
     seed: RandomState,
+    refused: Counter,
 }
+
+/// What those are called together who have no tenant that is believed.
+pub(crate) const WITHOUT_TENANT: &str = "(without a tenant)";
 
 enum Key {
     ClientIp,
@@ -76,6 +82,7 @@ impl Rule {
             _ => Arc::new(Buckets {
                 limiter: Mutex::new(RateLimiter::new(policy.quota, policy.max_keys)),
                 seed: RandomState::new(),
+                refused: Counter::default(),
             }),
         };
         Self {
@@ -102,6 +109,33 @@ impl Rule {
     /// How many checks found the table full, and were decided more strictly than the policy says.
     pub(crate) fn overflowed(&self) -> u64 {
         self.buckets.lock().overflowed()
+    }
+
+    /// How many requests it has refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.buckets.refused.get()
+    }
+
+    /// It has refused this request: counts that, for all and for whose key it was.
+    pub(crate) fn count_refusal(
+        &self,
+        now: Timestamp,
+        asking: &Asking<'_>,
+        tenant: impl FnOnce() -> Option<String>,
+        top: &Top,
+    ) {
+        self.buckets.refused.add(1);
+        let said = |name: &HeaderName| asking.headers.get(name).map(|value| value.as_bytes());
+        top.refused(now, &self.name, self.key(asking), || match &self.key {
+            Key::ClientIp => customer(asking.client),
+            Key::Header(name) => match said(name) {
+                Some(value) => format!("{name}: {}", String::from_utf8_lossy(value)),
+                None => format!("without {name}"),
+            },
+            Key::Tenant => tenant().unwrap_or_else(|| WITHOUT_TENANT.to_owned()),
+            Key::Route => "the route".to_owned(),
+            Key::Global => "all together".to_owned(),
+        });
     }
 
     fn applies(&self, path: &str) -> bool {

@@ -15,7 +15,7 @@ use crate::classify::Class;
 use crate::connection::Client;
 use crate::live::Live;
 use crate::log::Line;
-use crate::metrics::Ending;
+use crate::metrics::{Ending, RouteStats};
 use crate::rate::{Rule, Standing};
 use crate::stream::Stream;
 use crate::upstream::Upstream;
@@ -99,6 +99,7 @@ impl Record {
 
     pub(crate) fn routed(&mut self, route: usize) {
         self.route = Some(route);
+        self.live.routes[route].open.enter();
         self.with_upstream(|stats| stats.received.add(1));
     }
 
@@ -106,6 +107,7 @@ impl Record {
     pub(crate) fn classified(&mut self, class: &Class) {
         self.priority = class.priority;
         self.retry = class.attempt == Attempt::Retry;
+        self.with_route(|stats| stats.arrived.add(1));
     }
 
     /// It is over this rate limit.
@@ -123,6 +125,12 @@ impl Record {
         self.queueing = false;
         let queued = self.client.now().since(self.began);
         self.client.worker.shared.metrics.queue_wait.observe(queued);
+        let class = usize::from(self.priority.0);
+        self.with_upstream(|stats| {
+            if let Some(waits) = stats.waits.get(class) {
+                waits.observe(queued);
+            }
+        });
         self.queued = Some(queued);
     }
 
@@ -138,6 +146,7 @@ impl Record {
     /// The head of the upstream's answer has come.
     pub(crate) fn answered(&mut self, status: StatusCode, took: Duration) {
         self.client.worker.shared.metrics.upstream.observe(took);
+        self.with_upstream(|stats| stats.head.observe(took));
         self.upstream = Some(took);
         self.status = status;
     }
@@ -165,8 +174,14 @@ impl Record {
         let ending = if self.status.is_server_error() { Ending::ServerError } else { Ending::Success };
         if self.status.is_success() || self.status.is_redirection() {
             self.client.worker.shared.metrics.goodput.add(1);
+            self.with_route(|stats| stats.goodput.add(1));
+            self.with_upstream(|stats| stats.goodput.add(1));
         }
-        self.with_upstream(|stats| stats.completed.add(1));
+        let took = self.client.now().since(self.began);
+        self.with_upstream(|stats| {
+            stats.completed.add(1);
+            stats.whole.observe(took);
+        });
         self.end(ending, None);
     }
 
@@ -232,6 +247,12 @@ impl Record {
         }
     }
 
+    fn with_route(&self, act: impl FnOnce(&RouteStats)) {
+        if let Some(route) = self.route {
+            act(&self.live.routes[route].stats[usize::from(self.priority.0)]);
+        }
+    }
+
     fn end(mut self, ending: Ending, reason: Option<Reason>) {
         self.write(ending, reason);
     }
@@ -245,6 +266,7 @@ impl Record {
         self.client.socket.request_ended(now, self.answering);
         match self.route {
             Some(route) => {
+                self.live.routes[route].open.leave();
                 self.live.routes[route].stats[usize::from(self.priority.0)].ended(ending, reason);
             }
             None => self.client.worker.shared.metrics.unrouted.ended(ending, reason),

@@ -25,10 +25,11 @@ use crate::classify::{Class, Source};
 use crate::client_addr::client_address;
 use crate::connection::Client;
 use crate::deadline;
+use crate::explain::tenant_name;
 use crate::gateway::Stage;
 use crate::head;
 use crate::live::Live;
-use crate::rate::{self, Asking};
+use crate::rate::{self, Asking, WITHOUT_TENANT};
 use crate::record::Record;
 use crate::reply::{self, Manner};
 use crate::route;
@@ -93,6 +94,9 @@ async fn answer(
     let returning = returns.comes(record.began(), || record.fingerprint(head));
     let slot = slot(client, live, record, index, head, &class, deadline).await;
     returns.became(returning, &slot);
+    if slot.is_err() {
+        count_refusal(client, live, record, index, head, &class);
+    }
     let slot = slot?;
     let upgrade = Upgrade::asked_for(client, head)?;
 
@@ -125,6 +129,48 @@ async fn answer(
     }
 }
 
+/// Counts whose key or tenant was refused, for the lists of those who are refused most.
+fn count_refusal(
+    client: &Client,
+    live: &Live,
+    record: &Record,
+    index: usize,
+    head: &request::Parts,
+    class: &Class,
+) {
+    let (shared, now) = (&client.worker.shared, record.began());
+    let policy = &live.policy.routes[index];
+    let name = || {
+        let believed = live.policy.server.untrusted_tenants || client.is_trusted(live);
+        policy.tenant.as_ref().and_then(|key| tenant_name(key, &head.headers, record.address, believed))
+    };
+    if let Some(rule) = record.over() {
+        rule.count_refusal(now, &asking(live, record, index, head, class), name, &shared.top_keys);
+    }
+    if let Some(tenant) = class.tenant {
+        let upstream = &live.policy.upstreams[policy.upstream].name;
+        let name = || name().unwrap_or_else(|| WITHOUT_TENANT.to_owned());
+        shared.top_tenants.refused(now, upstream, tenant.id, name);
+    }
+}
+
+/// What rate limits look at.
+fn asking<'a>(
+    live: &Live,
+    record: &Record,
+    index: usize,
+    head: &'a request::Parts,
+    class: &Class,
+) -> Asking<'a> {
+    Asking {
+        client: record.address,
+        headers: &head.headers,
+        path: head.uri.path(),
+        route: live.routes[index].id,
+        tenant: class.tenant.map(|tenant| tenant.id),
+    }
+}
+
 /// The right to reach the upstream: by rate limits and gate, unless the route is exempt from both.
 async fn slot(
     client: &Client,
@@ -142,13 +188,7 @@ async fn slot(
         return Ok(Slot::Exempt { _place: place });
     }
     let route = live.routes[index].id;
-    let asking = Asking {
-        client: record.address,
-        headers: &head.headers,
-        path: head.uri.path(),
-        route,
-        tenant: class.tenant.map(|tenant| tenant.id),
-    };
+    let asking = asking(live, record, index, head, class);
     let longest = live.policy.server.retry_after_max;
     let standings = signals::wants_standing(live);
     let standings = rate::check(&live.rules, record.began(), &asking, longest, standings);

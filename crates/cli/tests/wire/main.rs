@@ -31,6 +31,7 @@ mod deadlines;
 mod explain;
 mod framing;
 mod health;
+mod history;
 mod lab;
 mod limits;
 mod operations;

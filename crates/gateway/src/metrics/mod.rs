@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tidegate_engine::Reason;
+use tidegate_engine::{PRIORITIES_MAX, Reason};
 
 mod histogram;
 pub(crate) use histogram::Histogram;
+
+mod spread;
+pub(crate) use spread::{BUCKETS, Spread, percentile};
 
 mod names;
 
@@ -94,6 +97,10 @@ impl Ending {
 /// What one route has counted in one class.
 #[derive(Debug, Default)]
 pub(crate) struct RouteStats {
+    /// Requests whose class is known.
+    pub(crate) arrived: Counter,
+    /// Answers of status 2xx or 3xx that reached a client still waiting.
+    pub(crate) goodput: Counter,
     endings: [Counter; Ending::ALL.len()],
     rejected: [Counter; Reason::ALL.len()],
 }
@@ -102,6 +109,14 @@ impl RouteStats {
     /// Whether there is anything to show.
     pub(crate) fn has_counted(&self) -> bool {
         self.endings.iter().any(|counter| counter.get() > 0)
+    }
+
+    pub(crate) fn ended_total(&self) -> u64 {
+        self.endings.iter().map(Counter::get).sum()
+    }
+
+    pub(crate) fn rejected(&self, reason: Reason) -> u64 {
+        self.rejected[reason as usize].get()
     }
 
     pub(crate) fn ended(&self, ending: Ending, reason: Option<Reason>) {
@@ -127,6 +142,65 @@ pub(crate) struct UpstreamStats {
     pub(crate) refused_by_class: ByClass,
     /// Nanoseconds that the upstream spent on answers that nobody waited for.
     pub(crate) wasted: Counter,
+    /// Answers of status 2xx or 3xx that reached a client still waiting.
+    pub(crate) goodput: Counter,
+    /// From the arrival of a request to the end of its answer.
+    pub(crate) whole: Spread,
+    /// From the dispatch to the head of the answer.
+    pub(crate) head: Spread,
+    /// The waits in the queue of each class, the most important first.
+    pub(crate) waits: [Waits; PRIORITIES_MAX],
+}
+
+/// Waits that are over.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    pub(crate) count: Counter,
+    pub(crate) nanos: Counter,
+    longest: AtomicU64,
+}
+
+impl Waits {
+    pub(crate) fn observe(&self, wait: Duration) {
+        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        self.count.add(1);
+        self.nanos.add(nanos);
+        self.longest.fetch_max(nanos, Relaxed);
+    }
+
+    /// The longest since this was last asked. There is one who asks: the history.
+    pub(crate) fn take_longest(&self) -> Duration {
+        Duration::from_nanos(self.longest.swap(0, Relaxed))
+    }
+}
+
+/// How many of something there are, and the most that there ever were.
+#[derive(Debug, Default)]
+pub(crate) struct Occupancy {
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+impl Occupancy {
+    pub(crate) fn enter(&self) {
+        let now = self.now.fetch_add(1, Relaxed) + 1;
+        // Read first: the highest mark is rarely passed, and a write takes the line from the other workers.
+        if now > self.most.load(Relaxed) {
+            self.most.fetch_max(now, Relaxed);
+        }
+    }
+
+    pub(crate) fn leave(&self) {
+        self.now.fetch_sub(1, Relaxed);
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.now.load(Relaxed)
+    }
+
+    pub(crate) fn most(&self) -> u64 {
+        self.most.load(Relaxed)
+    }
 }
 
 /// One counter for each class. Whoever counts holds the counter; names are looked up at a reload only, and one that comes

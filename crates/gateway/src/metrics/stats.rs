@@ -56,6 +56,7 @@ fn one(live: &Live, upstream: &Upstream, now: Timestamp) -> Value {
         "received": stats.received.get(),
         "forwarded": stats.forwarded.get(),
         "completed": stats.completed.get(),
+        "goodput": stats.goodput.get(),
         "rate_limited": rejected(Reason::RateLimited),
         "shed": shed.into_iter().map(rejected).sum::<u64>(),
         "queue_timed_out": rejected(Reason::QueueTimeout),

@@ -1,0 +1,119 @@
+//! The operators' side: health, statistics, metrics, history, and a page to look at them, on an address and a thread of
+//! its own, so that it answers however busy the other side is. It is never limited; it has only a bound on its own
+//! connections.
+//!
+//! `site.rs` is the list of what there is to ask for. Nothing here decides about requests of clients.
+
+mod body;
+
+mod live;
+
+mod site;
+
+mod watcher;
+
+use std::convert::Infallible;
+use std::net::TcpListener;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener as AsyncListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use crate::gateway::{Shared, Stage};
+use crate::history::History;
+use crate::upstream;
+
+const CONNECTIONS_MAX: usize = 128;
+const HEADER_TIME: Duration = Duration::from_secs(10);
+/// However slowly somebody reads, a connection is not kept for longer than this.
+const CONNECTION_TIME: Duration = Duration::from_secs(600);
+
+/// What the connections of operators share.
+struct Admin {
+    shared: Arc<Shared>,
+    history: Mutex<History>,
+    /// The newest sample, as an event; empty before the first.
+    newest: watch::Sender<Bytes>,
+    /// Places for those who follow events.
+    followers: Arc<Semaphore>,
+}
+
+impl Admin {
+    fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            history: Mutex::default(),
+            newest: watch::Sender::new(Bytes::new()),
+            followers: Arc::new(Semaphore::new(live::FOLLOWERS_MAX)),
+        }
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn run(shared: Arc<Shared>, listener: TcpListener, stage: watch::Receiver<Stage>) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return shared.log.notice(&format!("the admin side could not start: {error}")),
+    };
+    runtime.block_on(async {
+        let mut stage = stage;
+        let admin = Arc::new(Admin::new(shared.clone()));
+        tokio::select! {
+            () = accept(&admin, listener) => {}
+            // Here, because there is one such thread, and it is never busy.
+            () = upstream::watch(shared.clone(), shared.reloads()) => {}
+            () = watcher::watch(&admin) => {}
+            _ = stage.wait_for(|stage| *stage == Stage::Stopped) => {}
+        }
+    });
+}
+
+async fn accept(admin: &Arc<Admin>, listener: TcpListener) {
+    let listener = match AsyncListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return admin.shared.log.notice(&format!("the admin side cannot listen: {error}")),
+    };
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let admin = admin.clone();
+                tokio::spawn(async move {
+                    let _ = timeout(CONNECTION_TIME, serve(admin, stream)).await;
+                    drop(place);
+                });
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+async fn serve(admin: Arc<Admin>, stream: TcpStream) {
+    // An event is small, and whoever follows wants it now.
+    let _ = stream.set_nodelay(true);
+    let pace = Arc::new(live::Pace::default());
+    let for_service = pace.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (admin, pace) = (admin.clone(), for_service.clone());
+        async move { Ok::<_, Infallible>(site::answer(&admin, &pace, request).await) }
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIME);
+    let connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        _ = connection => {}
+        () = pace.too_slow() => {}
+    }
+}
