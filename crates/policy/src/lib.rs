@@ -42,6 +42,9 @@ pub use lint::{Lint, LintCode};
 
 pub mod words;
 
+mod settings;
+pub use settings::{Setting, ValueSource, set_by_flag};
+
 mod quick;
 pub use quick::QuickStart;
 
@@ -58,6 +61,8 @@ pub struct Parsed {
     pub policy: Policy,
     /// Warnings, in the order of the file.
     pub lints: Vec<Lint>,
+    /// What each key says and where that comes from, section by section.
+    pub settings: Vec<Setting>,
 }
 
 impl Policy {

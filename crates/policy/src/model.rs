@@ -80,6 +80,8 @@ pub struct Server {
     pub listen: SocketAddr,
     /// Where metrics, statistics and health are served; never limited.
     pub admin: SocketAddr,
+    /// The file that holds what whoever changes something over the admin address has to know; nobody can if `None`.
+    pub admin_token_file: Option<PathBuf>,
     /// Event-loop threads; 0 means one for each core.
     pub workers: u16,
     /// Client connections open at once; the excess waits in the kernel's backlog.

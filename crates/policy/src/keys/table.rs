@@ -41,8 +41,15 @@ pub(crate) static SERVER: Section = Section {
             "admin",
             Kind::Text(Form::Address),
             Default("\"127.0.0.1:8101\""),
-            "Where metrics, statistics and health are served. Nothing there is ever limited, and nothing asks for a \
-             password.",
+            "Where metrics, statistics, health and the dashboard are served. Nothing there is ever limited, and whoever \
+             reaches it can read everything.",
+        ),
+        Key::new(
+            "admin_token_file",
+            Kind::Text(Form::FilePath),
+            Means("nothing can be changed over the admin address"),
+            "A file with one line, 16 to 256 characters, that whoever drains the gateway or sets a limit over the admin \
+             address has to know (`Authorization: Bearer`). It is read each time, so it can be exchanged at any time.",
         ),
         Key::new(
             "workers",

@@ -22,6 +22,7 @@ use crate::keys;
 use crate::lint::lint;
 use crate::model::Policy;
 use crate::problem::{PolicyErrors, Raw, Report, Source};
+use crate::settings::settings;
 use crate::values::show;
 use crate::{Lint, Parsed};
 
@@ -34,7 +35,8 @@ pub(crate) fn read(source: Source) -> Result<Parsed, PolicyErrors> {
     let policy = document(&source.text, &mut report, &mut places);
     let policy = report.finish(policy)?;
     let lints: Vec<Lint> = lint(&policy, &places, &source);
-    Ok(Parsed { policy, lints })
+    let settings = settings(&source, &places);
+    Ok(Parsed { policy, lints, settings })
 }
 
 fn document(text: &str, report: &mut Report, places: &mut Places) -> Option<Policy> {
@@ -111,6 +113,8 @@ fn syntax(text: &str, errors: &[toml::de::Error], report: &mut Report) {
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     keys: HashMap<(&'static str, usize, &'static str), Range<usize>>,
+    /// The sections that were read, also those that the file does not have, in that order.
+    opened: Vec<(&'static keys::Section, usize)>,
 }
 
 impl Places {
@@ -122,6 +126,11 @@ impl Places {
         key: &'static str,
     ) -> Option<Range<usize>> {
         self.keys.get(&(section.path, index, key)).cloned()
+    }
+
+    /// The sections that were read, each with its number.
+    pub(crate) fn opened(&self) -> &[(&'static keys::Section, usize)] {
+        &self.opened
     }
 
     /// The header of the section of this number.

@@ -54,6 +54,7 @@ impl<'r, 'd> Section<'r, 'd> {
         if let Some(span) = found.as_ref().and_then(|found| found.span.clone()) {
             places.keys.insert((section.path, index, ""), span);
         }
+        places.opened.push((section, index));
         let mut this = Self { section, index, found, report, places, asked: 0, problems_before };
         this.refuse_unknown();
         this

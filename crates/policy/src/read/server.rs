@@ -24,6 +24,7 @@ pub(crate) fn read(
     let server = Server {
         listen: section.value("listen", |_, value| values::address(text(value)?)),
         admin: section.value("admin", |_, value| values::address(text(value)?)),
+        admin_token_file: section.optional("admin_token_file", |_, value| values::file_path(text(value)?)),
         workers: u16::try_from(section.value("workers", integer)).unwrap_or(u16::MAX),
         max_connections: section.value("max_connections", integer),
         max_upgrades: section.value("max_upgrades", integer),

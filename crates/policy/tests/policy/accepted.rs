@@ -15,6 +15,7 @@ fn the_shortest_policy_has_every_default() {
                 server: Server {
                     listen: 127.0.0.1:8102,
                     admin: 127.0.0.1:8101,
+                    admin_token_file: None,
                     workers: 0,
                     max_connections: 10000,
                     max_upgrades: 1000,

@@ -15,6 +15,9 @@ fn every_key_at_once() {
                 server: Server {
                     listen: 0.0.0.0:8080,
                     admin: 127.0.0.1:9090,
+                    admin_token_file: Some(
+                        "/run/tidegate/token",
+                    ),
                     workers: 4,
                     max_connections: 20000,
                     max_upgrades: 500,

@@ -11,6 +11,7 @@ mod protection;
 mod quick;
 mod random;
 mod refused;
+mod settings;
 
 use std::fmt::{Debug, Write as _};
 

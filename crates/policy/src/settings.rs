@@ -1,0 +1,128 @@
+//! What a policy says, key by key, and where each value comes from: for whoever wonders why the gateway does what it does.
+//!
+//! It is made of what was read, after nothing was found wrong with it, and decides nothing. Values are shown as TOML; what
+//! they mean is in the [`Policy`](crate::Policy).
+
+use crate::keys::{Absent, Section, Shape};
+use crate::problem::{Origin, Source};
+use crate::read::Places;
+
+/// One key of a section of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The section as it stands in the file, such as `[[upstream]]`.
+    pub section: String,
+    /// Which of the sections of this name: the name of the upstream, class, tenant or rate limit, or the path of the
+    /// route. Empty where there is only one.
+    pub of: String,
+    /// The key.
+    pub key: &'static str,
+    /// Its value as TOML; for a key that was left out and has no default, what that means, in words.
+    pub value: String,
+    /// Where the value comes from.
+    pub from: ValueSource,
+    /// What the key is for.
+    pub doc: &'static str,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueSource {
+    /// This line of a file.
+    Line {
+        /// The name of the file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// This flag of the command line.
+    Flag(&'static str),
+    /// Nobody has said anything, and this is the default.
+    Default,
+    /// Nobody has said anything, and no single value says what that means.
+    LeftOut,
+}
+
+/// What one key says, found by the name that it has in the file; used where a flag goes before what is written.
+pub fn set_by_flag(settings: &mut [Setting], section: &str, key: &str, value: &str, flag: &'static str) {
+    for setting in settings.iter_mut().filter(|it| it.section == section && it.key == key) {
+        value.clone_into(&mut setting.value);
+        setting.from = ValueSource::Flag(flag);
+    }
+}
+
+/// Every key of every section that was read, in the order of reading.
+pub(crate) fn settings(source: &Source, places: &Places) -> Vec<Setting> {
+    let lines = Lines::of(&source.text);
+    let value = |section: &Section, index: usize, key: &'static str| {
+        let span = places.of(section, index, key)?;
+        Some((source.text.get(span.clone())?, lines.line(span.start)))
+    };
+    let mut all = Vec::new();
+    for (section, index) in places.opened() {
+        let of = name_of(section).and_then(|(section, key)| value(section, *index, key));
+        let of = of.map_or("", |(text, _)| text.trim_matches('"')).to_owned();
+        for key in section.keys {
+            let (value, from) = match (value(section, *index, key.name), key.absent) {
+                (Some((text, line)), _) => (one_line(text), source_of(source, line)),
+                (None, Absent::Default(default)) => (default.to_owned(), ValueSource::Default),
+                (None, Absent::Means(words)) => (words.to_owned(), ValueSource::LeftOut),
+                // Then there is no policy.
+                (None, Absent::Required) => continue,
+            };
+            all.push(Setting {
+                section: section.header(),
+                of: of.clone(),
+                key: key.name,
+                value,
+                from,
+                doc: key.doc,
+            });
+        }
+    }
+    all
+}
+
+/// The section and the key that tell those of one name apart; those within an upstream have its number.
+fn name_of(section: &'static Section) -> Option<(&'static Section, &'static str)> {
+    match (section.path.split_once('.'), section.shape) {
+        (Some((outer, _)), _) => {
+            let outer = crate::keys::ROOT.inner.iter().find(|it| it.name == outer)?;
+            Some((outer, "name"))
+        }
+        (None, Shape::Many { .. }) => {
+            let key = section.keys.iter().find(|key| matches!(key.name, "name" | "path"))?;
+            Some((section, key.name))
+        }
+        (None, Shape::One) => None,
+    }
+}
+
+fn source_of(source: &Source, line: usize) -> ValueSource {
+    match &source.origin {
+        Origin::File(file) => ValueSource::Line { file: file.clone(), line },
+        Origin::Flags(flags) => {
+            flags.get(line - 1).map_or(ValueSource::Default, |flag| ValueSource::Flag(flag))
+        }
+    }
+}
+
+/// A list may stand on many lines.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Where lines begin, since a file may have as many keys as lines.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Self([0].into_iter().chain(ends).collect())
+    }
+
+    /// From 1.
+    fn line(&self, at: usize) -> usize {
+        self.0.partition_point(|start| *start <= at)
+    }
+}
