@@ -101,6 +101,16 @@ impl LimitPolicy {
             Self::Vegas(policy) | Self::Gradient2(policy) => policy.max,
         }
     }
+
+    /// The least that the limit may come down to. (Ebb may be a third below it while it measures.)
+    pub const fn least(&self) -> NonZeroU32 {
+        match self {
+            Self::Fixed(limit) => *limit,
+            Self::Ebb(policy) => policy.min,
+            Self::Aimd(policy) => policy.min,
+            Self::Vegas(policy) | Self::Gradient2(policy) => policy.min,
+        }
+    }
 }
 
 /// The numbers of the limit that finds the knee by itself.

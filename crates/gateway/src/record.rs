@@ -124,9 +124,9 @@ impl Record {
     pub(crate) fn wait_ended(&mut self) {
         self.queueing = false;
         let queued = self.client.now().since(self.began);
-        self.client.worker.shared.metrics.queue_wait.observe(queued);
         let class = usize::from(self.priority.0);
         self.with_upstream(|stats| {
+            stats.queue_wait.observe(queued);
             if let Some(waits) = stats.waits.get(class) {
                 waits.observe(queued);
             }
@@ -145,8 +145,10 @@ impl Record {
 
     /// The head of the upstream's answer has come.
     pub(crate) fn answered(&mut self, status: StatusCode, took: Duration) {
-        self.client.worker.shared.metrics.upstream.observe(took);
-        self.with_upstream(|stats| stats.head.observe(took));
+        self.with_upstream(|stats| {
+            stats.answering.observe(took);
+            stats.head.observe(took);
+        });
         self.upstream = Some(took);
         self.status = status;
     }

@@ -34,6 +34,7 @@ mod health;
 mod history;
 mod lab;
 mod limits;
+mod metrics;
 mod operations;
 mod reload;
 mod replay;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
@@ -29,9 +29,7 @@ pub(super) async fn answer(admin: &Admin, pace: &Arc<Pace>, request: Request<Inc
         // Not ready only while draining: taking a loaded instance out would move its load to the others.
         "/readyz" if shared.is_serving() => text(StatusCode::OK, "ready\n"),
         "/readyz" => text(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
-        "/metrics" => {
-            page(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", metrics::expose(shared))
-        }
+        "/metrics" => exposition(admin, &request),
         "/api/stats" => page(StatusCode::OK, JSON, format!("{:#}\n", metrics::stats(shared))),
         "/api/live" => live(admin, pace),
         "/api/history" => history(admin, &request),
@@ -39,6 +37,15 @@ pub(super) async fn answer(admin: &Admin, pace: &Arc<Pace>, request: Request<Inc
         "/" => text(StatusCode::OK, "tidegate: /livez /readyz /metrics /api/stats\n"),
         _ => text(StatusCode::NOT_FOUND, "there is /livez, /readyz, /metrics and /api/stats\n"),
     }
+}
+
+/// All metrics, in the format that is asked for.
+fn exposition(admin: &Admin, request: &Request<Incoming>) -> Response<Body> {
+    let format = metrics::Format::wanted(request.headers());
+    let mut response = page(StatusCode::OK, format.content_type(), metrics::expose(&admin.shared, format));
+    // What stands between, if anything, must not give the one format to who asks for the other.
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response
 }
 
 /// Everything from now on.

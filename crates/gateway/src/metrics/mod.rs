@@ -16,6 +16,9 @@ pub(crate) use spread::{BUCKETS, Spread, percentile};
 
 mod names;
 
+mod page;
+pub(crate) use page::Format;
+
 mod expose;
 pub(crate) use expose::expose;
 
@@ -140,6 +143,10 @@ pub(crate) struct UpstreamStats {
     pub(crate) rejected: [Counter; Reason::ALL.len()],
     /// The same by class, without clients that left.
     pub(crate) refused_by_class: ByClass,
+    /// How long requests waited that had to.
+    pub(crate) queue_wait: Histogram,
+    /// From the dispatch to the head of the answer.
+    pub(crate) answering: Histogram,
     /// Nanoseconds that the upstream spent on answers that nobody waited for.
     pub(crate) wasted: Counter,
     /// Answers of status 2xx or 3xx that reached a client still waiting.
@@ -241,9 +248,7 @@ pub(crate) struct Metrics {
     pub(crate) unrouted: RouteStats,
     /// Nanoseconds that upstreams spent on answers that nobody waited for, those of earlier policies included.
     pub(crate) wasted: Counter,
-    pub(crate) queue_wait: Histogram,
     pub(crate) rejection: Histogram,
-    pub(crate) upstream: Histogram,
     pub(crate) reloads_done: Counter,
     pub(crate) reloads_refused: Counter,
 }

@@ -29,7 +29,10 @@ fn a_line_a_default_or_what_leaving_it_out_means() {
                 [[upstream]]\nname = \"b\"\nendpoints = [\"http://127.0.0.1:2\"]\n[upstream.queue]\nwait = \"1s\"\n\n\
                 [[route]]\npath = \"/a/*\"\nupstream = \"a\"\n[[route]]\npath = \"/*\"\nupstream = \"b\"\n";
     let parsed = Policy::parse(text, "p.toml").unwrap();
-    check(&parsed.settings, &["listen", "wait", "capacity", "limit"], expect![[r#"
+    check(
+        &parsed.settings,
+        &["listen", "wait", "capacity", "limit"],
+        expect![[r#"
         [server]  listen = "127.0.0.1:8102" (default)
         [server]  drain = "5s" (p.toml:2)
         [server]  trusted_proxies = [ "10.0.0.0/8", ] (p.toml:3)
@@ -47,7 +50,8 @@ fn a_line_a_default_or_what_leaving_it_out_means() {
         [[route]] /a/* upstream = "a" (p.toml:21)
         [[route]] /* path = "/*" (p.toml:23)
         [[route]] /* upstream = "b" (p.toml:24)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -55,13 +59,17 @@ fn a_flag_also_where_it_goes_before_the_file() {
     let quick = QuickStart { wait: Some("1s".into()), ..QuickStart::new("http://127.0.0.1:3000") };
     let mut parsed = Policy::for_upstream(&quick).unwrap();
     set_by_flag(&mut parsed.settings, "[server]", "listen", "\"127.0.0.1:1\"", "--listen");
-    check(&parsed.settings, &["capacity"], expect![[r#"
+    check(
+        &parsed.settings,
+        &["capacity"],
+        expect![[r#"
         [server]  listen = "127.0.0.1:1" (--listen)
         [[upstream]] upstream name = "upstream" (--upstream)
         [[upstream]] upstream endpoints = ["http://127.0.0.1:3000"] (--upstream)
         [upstream.queue] upstream wait = "1s" (--wait)
         [upstream.queue] upstream capacity = as many as can be served within `wait`, by the measured service time; at most 10_000, also until that is known (left out)
-    "#]]);
+    "#]],
+    );
 }
 
 /// Every key that a full policy has is there once, as it was written, and so is every key that a short one leaves out.
