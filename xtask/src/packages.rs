@@ -45,6 +45,11 @@ pub(crate) const FOR_TESTS: &[Program] = &[
     Program { command: "cc", package: "gcc", purpose: "the linker of every Rust program" },
     UTIL_LINUX[0],
     UTIL_LINUX[1],
+    Program {
+        command: "promtool",
+        package: "prometheus",
+        purpose: "scrapes a running gateway, and reads its metrics, rules and dashboard",
+    },
 ];
 
 /// The peers of `cargo xtask bench proxy`, its load generator and what pins a program to a core.
@@ -99,6 +104,7 @@ fn install(missing: &str, package: &str, purpose: &str) -> Result<()> {
             "{missing} is missing; install the Debian package {package}, as root: apt-get install {package}"
         );
     }
+    let _quiet = NoServices::while_installing();
     workspace::run(apt(&["update", "-qq"]).stdout(Stdio::null()))
         .and_then(|()| {
             workspace::run(
@@ -120,6 +126,34 @@ pub(crate) fn find(command: &str) -> Option<PathBuf> {
 fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// Keeps Debian from starting the services that come with a package, which would take their ports: Prometheus' 9090,
+/// nginx's 80. A policy that somebody has made stays as it is.
+struct NoServices {
+    ours: bool,
+}
+
+/// What Debian asks before it starts a service; 101 means no (`policy-rc.d(8)`).
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+impl NoServices {
+    fn while_installing() -> Self {
+        use std::io::Write as _;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(POLICY);
+        // Without it the worst is a service that runs.
+        let ours = file.is_ok_and(|mut file| file.write_all(b"#!/bin/sh\nexit 101\n").is_ok());
+        Self { ours }
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        if self.ours {
+            let _ = std::fs::remove_file(POLICY);
+        }
+    }
 }
 
 fn apt(args: &[&str]) -> Command {
