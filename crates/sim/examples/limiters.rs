@@ -2,10 +2,10 @@
 //! table of limiters.
 //!
 //! ```sh
-//! cargo run --release -p tidegate-sim --example limiters -- [--runs N] [--seed N] [--parts] [--only NAME…]
+//! cargo run --release -p tidegate-sim --example limiters -- [--runs N] [--seed N] [--parts] [--limiter NAME] [--only NAME…]
 //! ```
 //!
-//! With `--parts` it compares Ebb with itself, each time without one of its parts.
+//! With `--parts` it compares Ebb with itself, each time without one of its parts; with `--limiter` it plays one only.
 //!
 //! It compares and judges nothing: what has to hold is tested elsewhere.
 
@@ -52,19 +52,25 @@ struct Arguments {
     runs: u32,
     seed: Option<u64>,
     parts: bool,
+    limiter: Option<String>,
     only: Vec<String>,
 }
 
 impl Arguments {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
-        let mut arguments = Self { runs: 4, seed: None, parts: false, only: Vec::new() };
+        let mut arguments = Self { runs: 4, seed: None, parts: false, limiter: None, only: Vec::new() };
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--runs" => arguments.runs = words.next().ok_or("--runs needs a number")?.parse()?,
                 "--seed" => arguments.seed = Some(words.next().ok_or("--seed needs a number")?.parse()?),
                 "--parts" => arguments.parts = true,
+                "--limiter" => arguments.limiter = Some(words.next().ok_or("--limiter needs a name")?),
                 "--only" => arguments.only.extend(words.by_ref()),
-                _ => return Err(format!("`{word}` is none of --runs, --seed, --parts and --only").into()),
+                _ => {
+                    return Err(
+                        format!("`{word}` is none of --runs, --seed, --parts, --limiter and --only").into()
+                    );
+                }
             }
         }
         arguments.runs = arguments.runs.max(1);
@@ -129,8 +135,12 @@ impl Row {
             controls.extend(
                 Control::all(scenario)
                     .into_iter()
-                    .filter(|control| matches!(control, Control::Policy(_) | Control::Model(..))),
+                    .filter(|control| matches!(control, Control::Policy(_) | Control::Model(..)))
+                    .filter(|control| arguments.limiter.as_ref().is_none_or(|name| control.name() == name)),
             );
+        }
+        if controls.len() == 1 {
+            return Err("there is no such limiter".into());
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut played: Vec<Vec<Report>> = controls.iter().map(|_| Vec::new()).collect();
