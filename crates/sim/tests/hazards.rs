@@ -247,6 +247,33 @@ fn clients_that_leave_say_nothing() {
     }
 }
 
+/// I9 once more: a tenth of all requests is given up just after the mean response time. Times vary, so many an answer takes
+/// longer than that, and who leaves then says more of himself than of the service.
+#[test]
+fn clients_that_leave_just_after_the_mean_say_little() {
+    let story = |leave: &str| {
+        format!(
+            r#"
+        duration = "90s"
+        [[service]]
+        workers = 100
+        time = {{ exponential = "50ms" }}
+        [[clients]]
+        name = "stay"
+        rate = "1680/s"
+        timeout = "1s"
+        [[clients]]
+        name = "leave"
+        rate = "720/s"
+        timeout = "{leave}"
+    "#
+        )
+    };
+    let limit = |leave| mean_limit(&played("ebb", &story(leave), ""), 30, 90);
+    let (patient, hasty) = (limit("1s"), limit("55ms"));
+    assert!(hasty >= 0.9 * patient, "{patient} if all stay, {hasty} if not");
+}
+
 /// I10 (envoy#8337): gateways that start at the same moment do not all measure at the same moment, or there would be
 /// half-seconds in which the service has too little to do. (That many of them together let their limits climb is another
 /// matter, and so: see docs/hazards.md.)

@@ -25,7 +25,7 @@ mod sums;
 
 use core::time::Duration;
 
-use estimate::Estimate;
+use estimate::{DEADLINE_SHARE, Estimate};
 use room::{Doubled, Room};
 use sums::{Smoothed, Sums};
 
@@ -51,6 +51,9 @@ const DWELL: f64 = 10.0;
 const BOUND: f64 = 0.3;
 /// So many high phases are short after the limit has begun to bind: then the estimate is least certain.
 const SHORT_AT_FIRST: u32 = 2;
+/// Whoever leaves sooner than so many times the usual response time has not been kept waiting: where times vary, answers that
+/// take somewhat longer than the mean are as usual as those that take less.
+const HASTY: f64 = 1.5;
 /// How long at most a phase that does not bind goes on: so many response times, at least a second.
 const IDLE_RESPONSE_TIMES: f64 = 20.0;
 /// How long at most the low phase waits for what is in flight to come down: so many response times, at least two seconds.
@@ -75,6 +78,8 @@ pub(crate) struct Ebb {
     /// So many high phases are to be short.
     short: u32,
     response: Smoothed,
+    /// How long answers take that somebody has waited for.
+    answered: Smoothed,
     /// After how long clients give up.
     patience: Smoothed,
     seen: Timestamp,
@@ -103,6 +108,7 @@ impl Ebb {
             low_took: 0.0,
             short: SHORT_AT_FIRST,
             response: Smoothed::default(),
+            answered: Smoothed::default(),
             patience: Smoothed::default(),
             seen: Timestamp::ZERO,
             policy,
@@ -138,19 +144,26 @@ impl Ebb {
         let latency = seconds(sample.latency);
         // Where closing the connection stops the work, a timeout is an end like any other, but for the time it took.
         let overdue = sample.outcome == Outcome::Overload && sample.latency >= self.policy.deadline;
-        // Whoever leaves before an answer was to be expected says nothing about the upstream. Otherwise anybody could lower
-        // the limit by hanging up at once, or by stating a deadline that nothing can meet.
-        let hasty = latency < self.response.value();
-        if (sample.gave_up || overdue) && !hasty {
+        if (sample.gave_up || overdue) && !self.is_hasty(latency) {
             self.response.take(latency);
             self.patience.take(latency);
             self.sums.gave_up += 1.0;
         } else if sample.outcome == Outcome::Success && !sample.gave_up {
             self.response.take(latency);
+            self.answered.take(latency);
             self.sums.responses += 1.0;
         }
         // An error may come from anywhere, and says nothing about how much fits in.
         self.step(now);
+    }
+
+    /// Whether somebody who has left after so long, in seconds, says nothing about the upstream. Otherwise anybody could lower
+    /// the limit by hanging up at once, or by stating a deadline that nothing can meet. Where answers take a good part of the
+    /// deadline they are not as they usually are, and whoever has waited for as long as one takes has been kept waiting.
+    fn is_hasty(&self, latency: f64) -> bool {
+        let answered = self.answered.value();
+        let slow = self.response.value() >= DEADLINE_SHARE * seconds(self.policy.deadline);
+        latency < if slow || answered == 0.0 { self.response.value() } else { HASTY * answered }
     }
 
     /// An answer has come whose client had given up: the upstream has worked for it all the same.
