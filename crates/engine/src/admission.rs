@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::breaker::{Breaker, Pass, Refused, Verdict};
 use crate::bulkhead::{Bulkheads, Held};
 use crate::codel::Codel;
-use crate::comeback::{Comeback, Room};
+use crate::comeback::{Bound, Comeback, Room};
 use crate::damping::{Damping, Tried};
 use crate::decision::{Arrival, Decision, Event, Outcome, Permit, Reason, Rejection, Ticket, TicketId};
 use crate::flight::{Flight, Flying};
@@ -96,7 +96,10 @@ impl Admission {
         let tried = self.damping.as_mut().map_or(Tried::First, |damping| damping.judge(now, &arrival));
         let place = self.queue.place(&arrival, tried.rank());
         let decision = match self.refusal(now, &arrival, place, tried) {
-            Some(reason) => Decision::Reject(self.reject(now, reason, arrival.fingerprint)),
+            Some(reason) => {
+                let bound = self.bound(reason, &arrival);
+                Decision::Reject(self.reject(now, reason, arrival.fingerprint, bound))
+            }
             None => {
                 if let Some(damping) = &mut self.damping {
                     damping.let_in(tried);
@@ -350,7 +353,7 @@ impl Admission {
     fn send_away(&mut self, now: Timestamp, key: Key, waiting: &Waiting, reason: Reason) {
         self.bulkheads.leave(waiting.held);
         self.queue.leave(waiting.place);
-        let rejection = self.reject(now, reason, waiting.fingerprint);
+        let rejection = self.reject(now, reason, waiting.fingerprint, None);
         self.events.push_back(Event::Refused { ticket: TicketId(key), rejection });
     }
 
@@ -395,8 +398,15 @@ impl Admission {
         self.limit.on_sample(now, Sample { latency: now.since(permit.since), outcome, gave_up, in_use });
     }
 
-    /// A refusal now: coming back makes sense when those who wait have been served, and not all at once.
-    fn reject(&mut self, now: Timestamp, reason: Reason, fingerprint: Option<u64>) -> Rejection {
+    /// A refusal now: coming back makes sense when those who wait have been served, or where it is a bound that only some
+    /// have, when there is room within that; and not all at once.
+    fn reject(
+        &mut self,
+        now: Timestamp,
+        reason: Reason,
+        fingerprint: Option<u64>,
+        bound: Option<Bound>,
+    ) -> Rejection {
         self.counts.rejected[reason as usize] += 1;
         match (reason, &mut self.breaker) {
             // Nobody is told to come back, so nobody's turn is used up.
@@ -413,17 +423,26 @@ impl Admission {
             }
             _ => {}
         }
-        let wait = self.forecast.wait(now, self.queue.len(), self.slots(now));
-        let room = Room {
-            service: self.forecast.service(),
-            slots: self.limit.current(),
-            places: self.capacity_shown(),
-        };
-        let retry_after = self.comeback.next(now, wait, room);
+        // Whoever comes before its time has its turn already. Otherwise one who hammers would use up everybody's.
+        if let Some(due) = self.damping.as_mut().and_then(|damping| damping.due(now, fingerprint)) {
+            return Rejection { reason, retry_after: due.since(now) };
+        }
+        let retry_after = self.turn(now, bound);
         if let Some(damping) = &mut self.damping {
             damping.refused(now, fingerprint, now.after(retry_after));
         }
         Rejection { reason, retry_after }
+    }
+
+    /// The next turn of those who are refused, for this bound or because there is no room for anybody.
+    fn turn(&mut self, now: Timestamp, bound: Option<Bound>) -> Duration {
+        let service = self.forecast.service();
+        if let Some(bound) = bound {
+            return self.comeback.next_within(now, bound, service);
+        }
+        let wait = self.forecast.wait(now, self.queue.len(), self.slots(now));
+        let room = Room { service, slots: self.limit.current(), places: self.capacity_shown() };
+        self.comeback.next(now, wait, room)
     }
 
     /// Everything that must hold after every input, whatever came.

@@ -41,6 +41,11 @@ impl Bulkheads {
         self.by_route.retain(|_, bulkhead| bulkhead.cap.is_some() || bulkhead.held > 0);
     }
 
+    /// How many of the route's requests may be inside, if that is bounded.
+    pub(crate) fn cap(&self, route: RouteId) -> Option<NonZeroU32> {
+        self.by_route.get(&route)?.cap
+    }
+
     pub(crate) fn has_room(&self, route: RouteId) -> bool {
         match self.by_route.get(&route) {
             Some(Bulkhead { cap: Some(cap), held }) => *held < cap.get(),

@@ -8,12 +8,16 @@
 //! their seconds, however finely the cursor spread them. So it is also noted who comes when by whole seconds, and whoever
 //! would come into a crowd is told a second more, until there is room: a crowd is three quarters of what can be taken in at
 //! once, into slots and queue. It makes a difference only where the queue is shorter than half a second.
+//!
+//! Whoever is refused for a bound of its own, that of its route or of its tenant, does not come into the way of others, and
+//! has a cursor for that bound alone. Those are kept in a table of fixed size, the same as for rate limits.
 
 use alloc::boxed::Box;
 use alloc::vec;
 use core::time::Duration;
 
 use crate::decision::Rejection;
+use crate::rate::Turns;
 use crate::time::{Timestamp, nanos};
 
 /// Nobody is told to stay away for longer. Whoever would be, is told a short time again: by then the cursor has long
@@ -24,6 +28,10 @@ const SHARE: u64 = 2;
 /// So much of what can be taken in at once may come at once. More than the half that the cursor gives out on average, or
 /// many would be told to come later for want of room in the one tenth of a second, beside an empty one.
 const CROWD_PERCENT: u64 = 75;
+
+/// Bounds of their own, of routes and tenants, told apart: cursors for an eighth of them, 24 KiB, made when the first is
+/// refused for one. Those that are not being refused need none.
+const BOUNDS: u32 = 8_192;
 
 /// The calendar's day: 64 to a second, so that a second is a whole number of them; and somewhat more than a minute.
 const DAY: u64 = 1_000_000_000 / 64;
@@ -41,11 +49,21 @@ pub(crate) struct Room {
     pub(crate) places: u32,
 }
 
+/// A bound that holds for some only.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    /// What tells it from others.
+    pub(crate) key: u64,
+    /// How many slots it leaves to whom it holds for.
+    pub(crate) slots: u32,
+}
+
 /// The moment up to which turns have been given out, and who comes when.
 #[derive(Debug, Default)]
 pub(crate) struct Comeback {
     cursor: Timestamp,
     calendar: Calendar,
+    bounds: Option<Turns>,
 }
 
 impl Comeback {
@@ -68,6 +86,23 @@ impl Comeback {
         }
         let crowd = u32::try_from(at_once * CROWD_PERCENT / 100).unwrap_or(u32::MAX);
         self.calendar.avoid_crowds(now, turn, days, crowd.max(1))
+    }
+}
+
+impl Comeback {
+    /// The next turn of those for whom this bound holds: when one of its slots is likely to be free, and then as far apart as
+    /// half of them can serve.
+    pub(crate) fn next_within(
+        &mut self,
+        now: Timestamp,
+        bound: Bound,
+        service: Option<Duration>,
+    ) -> Duration {
+        let Some(service) = service else { return Duration::ZERO };
+        let free = service / bound.slots.max(1);
+        let gap = Duration::from_nanos(nanos(free).saturating_mul(SHARE));
+        let bounds = self.bounds.get_or_insert_with(|| Turns::new(BOUNDS));
+        bounds.next(now, bound.key, free, gap, LONGEST)
     }
 }
 

@@ -130,6 +130,12 @@ impl Damping {
         self.budget.try_spend()
     }
 
+    /// When a caller is to come back that was told so a while ago, if its time has not come yet.
+    pub(crate) fn due(&mut self, now: Timestamp, fingerprint: Option<u64>) -> Option<Timestamp> {
+        let known = fingerprint.filter(|_| self.policy.damp && !self.crowd.is_too_large(now))?;
+        self.told.due(now, known).filter(|due| *due > now)
+    }
+
     /// It was refused, and told to come back at this time.
     pub(crate) fn refused(&mut self, now: Timestamp, fingerprint: Option<u64>, until: Timestamp) {
         if let Some(fingerprint) = fingerprint.filter(|_| self.policy.damp) {

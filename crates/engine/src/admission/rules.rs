@@ -5,6 +5,7 @@
 use core::time::Duration;
 
 use super::Admission;
+use crate::comeback::Bound;
 use crate::damping::Tried;
 use crate::decision::{Arrival, Reason};
 use crate::forecast::Slots;
@@ -54,11 +55,32 @@ impl Admission {
             .then_some(Reason::Deadline)
     }
 
+    /// What holds somebody back who is refused for this reason, if it is not what holds back everybody.
+    pub(super) fn bound(&self, reason: Reason, arrival: &Arrival) -> Option<Bound> {
+        let limit = self.limit.current();
+        match reason {
+            Reason::RouteLimit => {
+                let slots = self.bulkheads.cap(arrival.route)?.get().min(limit);
+                // Tenants' keys are hashes, so none of them is like this.
+                Some(Bound { key: u64::from(arrival.route.0), slots })
+            }
+            Reason::TenantLimit => {
+                Some(Bound { key: arrival.tenant?.id, slots: self.tenant_most(self.tenant_share?) as u32 })
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the tenant takes or waits for as much as it may, now that there is too little for all.
     fn tenant_has_its_share(&self, arrival: &Arrival, place: Place) -> bool {
         let (Some(share), Some(tenant)) = (self.tenant_share, arrival.tenant) else { return false };
-        let most = (f64::from(self.limit.current()) * share).max(2.0);
-        f64::from(self.queue.held_by(place, tenant).saturating_add(place.slots(u32::MAX))) > most
+        f64::from(self.queue.held_by(place, tenant).saturating_add(place.slots(u32::MAX)))
+            > self.tenant_most(share)
+    }
+
+    /// How many slots a tenant may hold whose share this is.
+    fn tenant_most(&self, share: f64) -> f64 {
+        (f64::from(self.limit.current()) * share).max(2.0)
     }
 
     /// Whether there are as many free slots as this one takes.

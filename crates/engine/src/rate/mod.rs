@@ -13,4 +13,6 @@ pub use limiter::{RateLimiter, RateRefusal, Reservation};
 
 mod sketch;
 mod table;
+
 mod turns;
+pub(crate) use turns::Turns;

@@ -37,20 +37,20 @@ struct Cursor {
 type Bucket = [Cursor; WAYS];
 
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     buckets: Box<[Bucket]>,
 }
 
 impl Turns {
     /// Cursors for a rate limit that tells so many keys apart.
-    pub(super) fn new(max_keys: u32) -> Self {
+    pub(crate) fn new(max_keys: u32) -> Self {
         let buckets = (max_keys as usize).div_ceil(KEYS_PER_CURSOR * WAYS);
         Self { buckets: vec![Bucket::default(); buckets].into_boxed_slice() }
     }
 
     /// The next turn of a key that is refused, seen from now. It conforms after `wait` if nobody else comes; `interval`
     /// is what it will use up, and `longest` what it can be told at most.
-    pub(super) fn next(
+    pub(crate) fn next(
         &mut self,
         now: Timestamp,
         key: u64,
