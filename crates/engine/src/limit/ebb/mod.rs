@@ -25,7 +25,7 @@ mod sums;
 
 use core::time::Duration;
 
-use estimate::{DEADLINE_SHARE, Estimate};
+use estimate::Estimate;
 use room::{Doubled, Room};
 use sums::{Smoothed, Sums};
 
@@ -51,9 +51,6 @@ const DWELL: f64 = 10.0;
 const BOUND: f64 = 0.3;
 /// So many high phases are short after the limit has begun to bind: then the estimate is least certain.
 const SHORT_AT_FIRST: u32 = 2;
-/// Whoever leaves sooner than so many times the usual response time has not been kept waiting: where times vary, answers that
-/// take somewhat longer than the mean are as usual as those that take less.
-const HASTY: f64 = 1.5;
 /// How long at most a phase that does not bind goes on: so many response times, at least a second.
 const IDLE_RESPONSE_TIMES: f64 = 20.0;
 /// How long at most the low phase waits for what is in flight to come down: so many response times, at least two seconds.
@@ -78,8 +75,9 @@ pub(crate) struct Ebb {
     /// So many high phases are to be short.
     short: u32,
     response: Smoothed,
-    /// How long answers take that somebody has waited for.
+    /// How long answers take that somebody has waited for, and how far they usually are from that.
     answered: Smoothed,
+    deviation: Smoothed,
     /// After how long clients give up.
     patience: Smoothed,
     seen: Timestamp,
@@ -109,6 +107,7 @@ impl Ebb {
             short: SHORT_AT_FIRST,
             response: Smoothed::default(),
             answered: Smoothed::default(),
+            deviation: Smoothed::default(),
             patience: Smoothed::default(),
             seen: Timestamp::ZERO,
             policy,
@@ -151,6 +150,7 @@ impl Ebb {
         } else if sample.outcome == Outcome::Success && !sample.gave_up {
             self.response.take(latency);
             self.answered.take(latency);
+            self.deviation.take((latency - self.answered.value()).abs());
             self.sums.responses += 1.0;
         }
         // An error may come from anywhere, and says nothing about how much fits in.
@@ -158,12 +158,13 @@ impl Ebb {
     }
 
     /// Whether somebody who has left after so long, in seconds, says nothing about the upstream. Otherwise anybody could lower
-    /// the limit by hanging up at once, or by stating a deadline that nothing can meet. Where answers take a good part of the
-    /// deadline they are not as they usually are, and whoever has waited for as long as one takes has been kept waiting.
+    /// the limit by hanging up at once, or by stating a deadline that nothing can meet. Where times vary, answers that take
+    /// somewhat longer than the mean are as usual as those that take less; how much longer, the mean deviation says, as it
+    /// does for TCP's retransmission timer (RFC 6298). It is no multiple of the mean: where all that come in
+    /// time take nearly as long as clients wait, whoever leaves then has been kept waiting.
     fn is_hasty(&self, latency: f64) -> bool {
-        let answered = self.answered.value();
-        let slow = self.response.value() >= DEADLINE_SHARE * seconds(self.policy.deadline);
-        latency < if slow || answered == 0.0 { self.response.value() } else { HASTY * answered }
+        let usual = self.answered.value() + self.deviation.value();
+        latency < if usual > 0.0 { usual } else { self.response.value() }
     }
 
     /// An answer has come whose client had given up: the upstream has worked for it all the same.
