@@ -69,6 +69,12 @@ pub use told::{Return, Told};
 mod breaker;
 pub use breaker::{Breaker, BreakerState, Pass, Refused, Tally, Verdict};
 
+mod caller;
+pub use caller::{
+    Advice, BudgetPolicy, Caller, CallerCounts, CallerPolicy, CallerSnapshot, Declined, Ended, HedgePolicy,
+    Pause, Reply, Sent, Step, Stop, ThrottlePolicy,
+};
+
 mod admission;
 pub use admission::Admission;
 

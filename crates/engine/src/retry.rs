@@ -67,13 +67,16 @@ const fn doubled(base: Duration, cap: Duration, failures: u32) -> u64 {
 /// A token bucket that fills with requests (Finagle's `RetryBudget`): each first try puts in a share of a token, each
 /// retry takes out one. What is not used is kept, up to a bound. Besides it may fill with time, so that where little is
 /// asked for there can be a retry too.
+///
+/// Whoever calls [`deposit`](Self::deposit) for successes only, as [`Caller`](crate::Caller) does, has a budget that
+/// runs dry while nothing succeeds, where one that fills with first tries still lets in its share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryBudget {
-    /// In thousandths of a token.
+    /// In thousandths of a token, like all that follow.
     deposit: u32,
     most: u32,
     left: u32,
-    per_second: u32,
+    per_second: u64,
     filled: Timestamp,
 }
 
@@ -91,7 +94,14 @@ impl RetryBudget {
     /// The same budget, with so many retries a second besides, if [`refill`](Self::refill) is called.
     #[must_use]
     pub const fn with_per_second(self, per_second: u32) -> Self {
-        Self { per_second, ..self }
+        Self { per_second: per_second as u64 * Self::TOKEN as u64, ..self }
+    }
+
+    /// The same for whoever asks so little that one a second would be a second try for everything: so many retries a
+    /// minute besides, if [`refill`](Self::refill) is called.
+    #[must_use]
+    pub const fn with_per_minute(self, per_minute: u32) -> Self {
+        Self { per_second: per_minute as u64 * Self::TOKEN as u64 / 60, ..self }
     }
 
     /// The budget that a policy asks for. What a second brings can be saved up in any case, and one if it allows any: a
@@ -104,17 +114,19 @@ impl RetryBudget {
 
     /// Time passes.
     pub fn refill(&mut self, now: Timestamp) {
-        let rate = u128::from(self.per_second) * u128::from(Self::TOKEN);
-        let gained = now.since(self.filled).as_nanos() * rate / 1_000_000_000;
-        // Less than a thousandth of a token stays with the time that it came from.
+        const SECOND: u128 = 1_000_000_000;
+        let rate = u128::from(self.per_second);
+        let gained = now.since(self.filled).as_nanos() * rate / SECOND;
+        // Less than a thousandth of a token stays with the time that it came from: whoever looks often gains no less.
         if gained > 0 {
+            let took = u64::try_from((gained * SECOND).div_ceil(rate)).unwrap_or(u64::MAX);
+            self.filled = self.filled.after(Duration::from_nanos(took)).min(now);
             let gained = u32::try_from(gained).unwrap_or(u32::MAX);
             self.left = self.left.saturating_add(gained).min(self.most);
-            self.filled = now;
         }
     }
 
-    /// A first try is made.
+    /// A first try is made, or, for whoever counts those, has succeeded.
     pub const fn deposit(&mut self) {
         let left = self.left.saturating_add(self.deposit);
         self.left = if left < self.most { left } else { self.most };
@@ -129,6 +141,12 @@ impl RetryBudget {
             }
             None => false,
         }
+    }
+
+    /// A retry that was counted is not made after all.
+    pub const fn give_back(&mut self) {
+        let left = self.left.saturating_add(Self::TOKEN);
+        self.left = if left < self.most { left } else { self.most };
     }
 
     /// How many retries there may be just now.
@@ -179,6 +197,32 @@ mod tests {
         assert!(RetryBudget::new(u32::MAX, u32::MAX).try_spend());
     }
 
+    /// tower#857: a budget of 0.6 allowed as much as one of 1.
+    #[test]
+    fn a_budget_of_six_tenths_allows_six_tenths() {
+        for percent in [1, 10, 33, 60, 99, 100, 150] {
+            let mut budget = RetryBudget::new(percent, 2);
+            while budget.try_spend() {}
+            let mut retries = 0;
+            for _ in 0..1000 {
+                budget.deposit();
+                while budget.try_spend() {
+                    retries += 1;
+                }
+            }
+            assert_eq!(retries, 10 * percent, "{percent} %");
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_is_there_again_and_not_more() {
+        let mut budget = RetryBudget::new(10, 2);
+        assert!(budget.try_spend());
+        budget.give_back();
+        budget.give_back();
+        assert_eq!(budget.left(), 2);
+    }
+
     /// However little is asked for, and also after a night in which nothing was (aws-sdk-go-v2#3550).
     #[test]
     fn time_fills_it_too() {
@@ -188,6 +232,17 @@ mod tests {
             (0..9).take_while(|_| budget.try_spend()).count()
         };
         assert_eq!([0, 999, 1000, 1500, 2600, 100_000_000, 0].map(&mut spent), [2, 0, 1, 0, 1, 2, 0]);
+        let mut slow = RetryBudget::new(0, 1).with_per_minute(6);
+        assert!(slow.try_spend());
+        let mut left = |millis| {
+            slow.refill(Timestamp::from_millis(millis));
+            slow.left()
+        };
+        assert_eq!([5_000, 9_990, 10_010].map(&mut left), [0, 0, 1]);
+        let mut looked_at_often = RetryBudget::new(0, 1).with_per_minute(6);
+        assert!(looked_at_often.try_spend());
+        (0..=10_000 / 19).for_each(|look| looked_at_often.refill(Timestamp::from_millis(19 * look + 19)));
+        assert_eq!(looked_at_often.left(), 1);
         let mut extreme = RetryBudget::new(0, u32::MAX).with_per_second(u32::MAX);
         extreme.refill(Timestamp::MAX);
         assert!(extreme.left() > 0);
