@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_engine::{Attempt, Reason, Rejection, Timestamp};
-use tidegate_workload::{Hint, Next, Try};
+use tidegate_engine::{Advice, Attempt, Reason, Rejection, Reply, Timestamp};
+use tidegate_workload::{Course, Hint, Next, Try};
 
 use crate::agenda::Rank;
 use crate::call::{Answer, Asked};
@@ -28,15 +28,17 @@ impl World<'_> {
         let tenant = self.crowds[usize::from(crowd)].tenant();
         let name = &self.scenario.clients[usize::from(crowd)].mix[usize::from(kind)].tenant;
         self.wanted += 1;
+        let first = self.now();
         let task = Task {
             number: self.wanted,
             crowd,
             kind,
             who,
-            first: self.now(),
+            first,
             attempts: 0,
             sender: passage::sender(name, tenant),
             told: false,
+            course: self.crowds[usize::from(crowd)].begin(first),
             call: None,
             work,
         };
@@ -66,20 +68,29 @@ impl World<'_> {
     pub(crate) fn attempt(&mut self, task: Key) {
         let now = self.now();
         let Some(wanted) = self.tasks.get_mut(task) else { return };
-        wanted.attempts += 1;
         let (crowd, kind, who) = (wanted.crowd, wanted.kind, wanted.who);
+        if let Some(course) = &mut wanted.course
+            && !self.crowds[usize::from(crowd)].sends(now, course)
+        {
+            self.give_up(task);
+            return;
+        }
+        wanted.attempts += 1;
         let clients = self.crowds[usize::from(crowd)].clients;
         let one = wanted.one();
+        // Whoever has our own client waits so long for the call, and all others for each try.
+        let deadline = wanted.course.as_ref().map(Course::deadline);
+        let patience = clients.timeout.map(|timeout| deadline.unwrap_or_else(|| now.after(timeout)));
         let says = Says {
             sender: wanted.sender,
-            deadline: clients.timeout.filter(|_| clients.tells_deadline).map(|timeout| now.after(timeout)),
+            deadline: patience.filter(|_| clients.tells_deadline),
             attempt: if one.retry && clients.retry.marked { Attempt::Retry } else { Attempt::Unsaid },
             key: Some(passage::key(wanted.number)),
         };
         let work = wanted.work;
         self.meter.attempted(who, one);
-        if let Some(timeout) = clients.timeout {
-            self.agenda.plan(now.after(timeout), Rank::Patience, Event::Patience(task));
+        if let Some(patience) = patience {
+            self.agenda.plan(patience, Rank::Patience, Event::Patience(task));
         }
         let service = clients.mix[usize::from(kind)].service as u16;
         let call = self.new_call(Caller::Client(task), service, Asked { crowd, kind, who, says }, work);
@@ -99,23 +110,30 @@ impl World<'_> {
 
     /// The attempt under way has an answer.
     pub(crate) fn answered(&mut self, task: Key, answer: Answer, took: Duration, longest: Duration) {
+        let (now, elapsed) = (self.now(), self.elapsed());
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         wanted.call = None;
         let (crowd, who, first) = (usize::from(wanted.crowd), wanted.who, wanted.first);
-        let (now, elapsed) = (self.now(), self.elapsed());
         self.crowds[crowd].answered(elapsed, answer == Answer::Success);
         match answer {
             Answer::Success => {
+                if let Some(course) = &mut wanted.course {
+                    self.crowds[crowd].ended(now, course, (Reply::Success, Advice::Unsaid));
+                }
                 self.meter.served(elapsed, who, now.since(first));
                 self.end(task);
             }
-            Answer::Broken | Answer::Failed => {
+            Answer::Broken => {
                 self.meter.broken(who);
-                self.failed(task, Hint::Unsaid);
+                self.failed(task, Reply::Unavailable, Hint::Unsaid);
+            }
+            Answer::Failed => {
+                self.meter.broken(who);
+                self.failed(task, Reply::Failed, Hint::Unsaid);
             }
             Answer::Refused(rejection) => {
                 self.meter.rejected(elapsed, who, rejection.reason, took);
-                self.failed(task, hint(rejection, longest));
+                self.failed(task, reply(rejection), hint(rejection, longest));
             }
         }
     }
@@ -126,25 +144,33 @@ impl World<'_> {
         let Some(call) = wanted.call.take() else { return };
         self.meter.left(wanted.who);
         self.leave(call);
-        self.failed(task, Hint::Unsaid);
+        self.failed(task, Reply::TimedOut, Hint::Unsaid);
     }
 
-    fn failed(&mut self, task: Key, hint: Hint) {
+    fn failed(&mut self, task: Key, reply: Reply, hint: Hint) {
         // The patience with the attempt that has failed must not end the next one.
         let Some(task) = self.tasks.rename(task) else { return };
         let Some(wanted) = self.tasks.get_mut(task) else { return };
-        let (crowd, who, attempts) = (usize::from(wanted.crowd), wanted.who, wanted.attempts);
-        match self.crowds[crowd].failed(attempts, hint) {
+        let (crowd, attempts) = (usize::from(wanted.crowd), wanted.attempts);
+        let next = match &mut wanted.course {
+            Some(course) => self.crowds[crowd].ended(self.agenda.now(), course, (reply, advice(reply, hint))),
+            None => self.crowds[crowd].failed(attempts, hint),
+        };
+        match next {
             Next::Again { after, told } => {
                 wanted.told = told;
                 let at = self.now().after(after);
                 self.agenda.plan(at, Rank::Arrival, Event::Retry(task));
             }
-            Next::GiveUp => {
-                self.meter.gave_up(who);
-                self.end(task);
-            }
+            Next::GiveUp => self.give_up(task),
         }
+    }
+
+    fn give_up(&mut self, task: Key) {
+        if let Some(wanted) = self.tasks.get_mut(task) {
+            self.meter.gave_up(wanted.who);
+        }
+        self.end(task);
     }
 
     fn end(&mut self, task: Key) {
@@ -170,6 +196,25 @@ fn hint(rejection: Rejection, longest: Duration) -> Hint {
         Reason::UpstreamTimeout | Reason::Deadline => Hint::Unsaid,
         Reason::RetryBudget => Hint::Never,
         _ => Hint::After(whole_seconds(rejection.told(longest))),
+    }
+}
+
+/// As our own client reads the status of the answer.
+const fn reply(rejection: Rejection) -> Reply {
+    match rejection.reason {
+        Reason::RateLimited | Reason::TenantLimit | Reason::RouteLimit => Reply::Refused,
+        Reason::UpstreamTimeout | Reason::Deadline => Reply::TimedOut,
+        _ => Reply::Unavailable,
+    }
+}
+
+const fn advice(reply: Reply, hint: Hint) -> Advice {
+    match hint {
+        // After 504 the work may go on, and another try would be more of it.
+        Hint::Unsaid if matches!(reply, Reply::TimedOut) => Advice::Never,
+        Hint::Unsaid => Advice::Unsaid,
+        Hint::After(wait) => Advice::After(wait),
+        Hint::Never => Advice::Never,
     }
 }
 

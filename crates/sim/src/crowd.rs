@@ -1,9 +1,12 @@
 //! Clients of one sort: when the next one comes, and what each does about a failure.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
+use tidegate_engine::{Advice, CallerPolicy, Reply, Timestamp};
 use tidegate_workload::{
-    Arrivals, Clients, CubicRate, Hint, Next, OpenArrivals, Purpose, Random, Retries, ServiceTime,
+    Arrivals, Clients, Course, CubicRate, Hint, Next, OpenArrivals, Purpose, Random, Resilient, Retries,
+    ServiceTime,
 };
 
 /// Clients of one sort, as they are during a run.
@@ -12,6 +15,8 @@ pub(crate) struct Crowd<'a> {
     pub(crate) clients: &'a Clients,
     source: Source<'a>,
     retries: Retries,
+    /// Those who have our own client, and decide with it.
+    resilient: Option<Resilient>,
     /// The rate that they allow themselves, if they slow down.
     rate: Option<CubicRate>,
     arriving: Random,
@@ -41,6 +46,10 @@ impl<'a> Crowd<'a> {
             clients,
             source,
             retries: Retries::new(clients.retry),
+            resilient: clients
+                .retry
+                .resilient
+                .map(|callers| Resilient::new(&caller_policy(clients), callers)),
             rate: clients.retry.slows_down.then(CubicRate::default),
             arriving: Random::stream(seed, Purpose::Arrivals, index),
             choosing: Random::stream(seed, Purpose::Mix, index),
@@ -106,7 +115,33 @@ impl<'a> Crowd<'a> {
         self.retries.first_try();
     }
 
+    /// The course of a call by one of those who have our own client; `None` for all others.
+    pub(crate) fn begin(&mut self, now: Timestamp) -> Option<Course> {
+        let resilient = self.resilient.as_mut()?;
+        Some(resilient.begin(now, self.clients.timeout, &mut self.deciding))
+    }
+
+    /// Whether the next try of such a call is sent.
+    pub(crate) fn sends(&mut self, now: Timestamp, course: &mut Course) -> bool {
+        self.resilient.as_mut().is_none_or(|resilient| resilient.send(now, course, &mut self.deciding))
+    }
+
+    /// A try of such a call has ended.
+    pub(crate) fn ended(&mut self, now: Timestamp, course: &mut Course, said: (Reply, Advice)) -> Next {
+        match &mut self.resilient {
+            Some(resilient) => resilient.ended(now, course, said, &mut self.deciding),
+            None => Next::GiveUp,
+        }
+    }
+
     pub(crate) fn failed(&mut self, failures: u32, hint: Hint) -> Next {
         self.retries.failed(failures, hint, &mut self.deciding)
     }
+}
+
+fn caller_policy(clients: &Clients) -> CallerPolicy {
+    /// A probe of which nothing was heard for so long is given up, where clients wait for ever.
+    const PATIENT: Duration = Duration::from_secs(10);
+    let attempts = NonZeroU32::new(clients.retry.attempts).unwrap_or(NonZeroU32::MIN);
+    CallerPolicy { attempts, ..CallerPolicy::careful(clients.timeout.unwrap_or(PATIENT)) }
 }

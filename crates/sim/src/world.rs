@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use tidegate_engine::{Reason, Ticket, Timestamp};
-use tidegate_workload::{Change, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who};
+use tidegate_workload::{Change, Course, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who};
 
 use crate::agenda::{Agenda, Rank};
 use crate::call::Answer;
@@ -111,6 +111,8 @@ pub(crate) struct Task {
     pub(crate) sender: u64,
     /// It was told to come back for this attempt.
     pub(crate) told: bool,
+    /// How far it is, for whoever has our own client.
+    pub(crate) course: Option<Course>,
     /// The attempt under way.
     pub(crate) call: Option<Key>,
     /// How long the work takes, if that was recorded.

@@ -24,6 +24,9 @@ pub use report::{
     judge, page, table,
 };
 
+mod resilient;
+pub use resilient::{Course, Resilient};
+
 mod retry;
 pub use retry::{Hint, Next, Retries, RetryPolicy};
 

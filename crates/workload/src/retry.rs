@@ -2,6 +2,7 @@
 //!
 //! It decides with the engine's own back-off and budget. It does not send anything.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_engine::{Backoff, RetryBudget};
@@ -23,6 +24,10 @@ pub struct RetryPolicy {
     pub slows_down: bool,
     /// Whether they say so when a request was tried before.
     pub marked: bool,
+    /// They are so many callers with tidegate's own client, each with a budget, a breaker and a throttle of its own, who
+    /// do as [`CallerPolicy::careful`](tidegate_engine::CallerPolicy::careful) says; of the above, `attempts` and `marked`
+    /// count then. `None`: they have no such thing.
+    pub resilient: Option<NonZeroU32>,
 }
 
 impl RetryPolicy {
@@ -34,6 +39,7 @@ impl RetryPolicy {
         honours_retry_after: false,
         slows_down: false,
         marked: false,
+        resilient: None,
     };
 }
 

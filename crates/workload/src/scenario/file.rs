@@ -157,13 +157,11 @@ pub(super) struct Burst {
 }
 
 /// What clients do about a failure.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Retry {
-    #[serde(default = "one_attempt")]
-    pub(super) attempts: u32,
-    #[serde(default)]
-    pub(super) backoff: Backoff,
+    pub(super) attempts: Option<u32>,
+    pub(super) backoff: Option<Backoff>,
     pub(super) base: Option<Span>,
     pub(super) cap: Option<Span>,
     pub(super) budget_percent: Option<u32>,
@@ -174,25 +172,8 @@ pub(super) struct Retry {
     /// Whether they say so when a request was tried before.
     #[serde(default)]
     pub(super) marked: bool,
-}
-
-fn one_attempt() -> u32 {
-    1
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Self {
-            attempts: 1,
-            backoff: Backoff::None,
-            base: None,
-            cap: None,
-            budget_percent: None,
-            honours_retry_after: false,
-            slows_down: false,
-            marked: false,
-        }
-    }
+    /// So many callers with tidegate's own client.
+    pub(super) resilient: Option<NonZeroU32>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]

@@ -36,6 +36,9 @@ const WORKERS_MAX: u32 = 100_000;
 const QUEUE_MAX: u32 = 10_000_000;
 const USERS_MAX: u32 = 1_000_000;
 const ATTEMPTS_MAX: u32 = 100;
+/// As many as the library makes, unless somebody says otherwise.
+const RESILIENT_ATTEMPTS: u32 = 3;
+const CALLERS_MAX: u32 = 10_000;
 const COST_MAX: f64 = 1e6;
 
 /// What comes of it when nothing stands before the service.
@@ -430,25 +433,49 @@ fn pieces(
 }
 
 fn retry(retry: &file::Retry, span: &Range<usize>) -> Result<RetryPolicy, Failure> {
-    if !(1..=ATTEMPTS_MAX).contains(&retry.attempts) {
+    let usual = if retry.resilient.is_some() { RESILIENT_ATTEMPTS } else { 1 };
+    let attempts = retry.attempts.unwrap_or(usual);
+    if !(1..=ATTEMPTS_MAX).contains(&attempts) {
         return wrong(span.clone(), format!("`attempts` is from 1 to {ATTEMPTS_MAX}"), "");
+    }
+    if retry.resilient.is_some_and(|callers| callers.get() > CALLERS_MAX) {
+        return wrong(
+            span.clone(),
+            format!("`resilient` is how many of them there are, at most {CALLERS_MAX}"),
+            "",
+        );
+    }
+    if retry.resilient.is_some() && has_ways_of_its_own(retry) {
+        let message =
+            "clients that are `resilient` have their own back-off and budget, and do as they are told";
+        return wrong(span.clone(), message, "beside `resilient` there may be `attempts` and `marked`");
     }
     let base = retry.base.map_or(Duration::from_millis(100), |Span(base)| base);
     let cap = retry.cap.map_or(Duration::from_secs(10), |Span(cap)| cap);
     let backoff = match retry.backoff {
-        file::Backoff::None => Backoff::None,
-        file::Backoff::Fixed => Backoff::Fixed(base),
-        file::Backoff::Exponential => Backoff::Exponential { base, cap },
-        file::Backoff::FullJitter => Backoff::FullJitter { base, cap },
+        None | Some(file::Backoff::None) => Backoff::None,
+        Some(file::Backoff::Fixed) => Backoff::Fixed(base),
+        Some(file::Backoff::Exponential) => Backoff::Exponential { base, cap },
+        Some(file::Backoff::FullJitter) => Backoff::FullJitter { base, cap },
     };
     Ok(RetryPolicy {
-        attempts: retry.attempts,
+        attempts,
         backoff,
         budget_percent: retry.budget_percent.map(|percent| percent.min(1_000)),
         honours_retry_after: retry.honours_retry_after,
         slows_down: retry.slows_down,
         marked: retry.marked,
+        resilient: retry.resilient,
     })
+}
+
+const fn has_ways_of_its_own(retry: &file::Retry) -> bool {
+    retry.backoff.is_some()
+        || retry.base.is_some()
+        || retry.cap.is_some()
+        || retry.budget_percent.is_some()
+        || retry.honours_retry_after
+        || retry.slows_down
 }
 
 fn mix(clients: &file::Clients, services: &[Service], span: &Range<usize>) -> Result<Vec<Kind>, Failure> {
