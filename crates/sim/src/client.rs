@@ -133,7 +133,8 @@ impl World<'_> {
             }
             Answer::Refused(rejection) => {
                 self.meter.rejected(elapsed, who, rejection.reason, took);
-                self.failed(task, reply(rejection), hint(rejection, longest));
+                let told = whole_seconds(rejection.told(longest));
+                self.failed(task, reply(rejection), Hint::of(rejection.reason, Some(told)));
             }
         }
     }
@@ -186,16 +187,6 @@ impl Task {
     /// What there is to say of the attempt under way.
     const fn one(&self) -> Try {
         Try { told: self.told, retry: self.attempts > 1 }
-    }
-}
-
-/// What the answer says about trying again.
-fn hint(rejection: Rejection, longest: Duration) -> Hint {
-    match rejection.reason {
-        // Too late is too late, whenever one comes back.
-        Reason::UpstreamTimeout | Reason::Deadline => Hint::Unsaid,
-        Reason::RetryBudget => Hint::Never,
-        _ => Hint::After(whole_seconds(rejection.told(longest))),
     }
 }
 

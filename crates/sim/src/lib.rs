@@ -33,7 +33,6 @@ mod agenda;
 mod call;
 mod client;
 mod control;
-mod crowd;
 mod ending;
 mod gate;
 mod model;

@@ -7,12 +7,13 @@ use std::fmt;
 use std::time::Duration;
 
 use tidegate_engine::{Reason, Ticket, Timestamp};
-use tidegate_workload::{Change, Course, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who};
+use tidegate_workload::{
+    Change, Course, Crowd, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who,
+};
 
 use crate::agenda::{Agenda, Rank};
 use crate::call::Answer;
 use crate::control::{self, Control, Setup};
-use crate::crowd::Crowd;
 use crate::gate::{Gate, Slot};
 use crate::model::Model;
 use crate::passage::Says;

@@ -9,6 +9,9 @@ pub mod access_log;
 mod arrivals;
 pub use arrivals::OpenArrivals;
 
+mod crowd;
+pub use crowd::Crowd;
+
 mod cubic;
 pub use cubic::CubicRate;
 
@@ -20,8 +23,8 @@ pub use random::{Purpose, Random};
 
 mod report;
 pub use report::{
-    Bucket, Found, Gauges, Latencies, MadeBy, Meter, Report, Series, Totals, Try, Verdict, Who, Window,
-    judge, page, table,
+    Bucket, Found, Gauges, Latencies, Limited, MadeBy, Meter, Report, Sending, Series, Totals, Try, Verdict,
+    Who, Window, WireError, judge, page, table,
 };
 
 mod resilient;
@@ -33,5 +36,5 @@ pub use retry::{Hint, Next, Retries, RetryPolicy};
 mod scenario;
 pub use scenario::{
     Arrivals, BEST_STATIC, Capacity, Change, Clients, Kind, NO_CONTROL, NamedPolicy, Piece, Product,
-    Scenario, ScenarioError, Service, ServiceTime, Spacing,
+    Scenario, ScenarioError, Service, ServiceTime, Spacing, check_field,
 };

@@ -5,7 +5,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tidegate_engine::{Backoff, RetryBudget};
+use tidegate_engine::{Backoff, Reason, RetryBudget};
 
 use crate::random::Random;
 
@@ -52,6 +52,18 @@ pub enum Hint {
     After(Duration),
     /// Not to.
     Never,
+}
+
+impl Hint {
+    /// What a refusal for this reason says, when a client was told to come back after so long.
+    pub fn of(reason: Reason, told: Option<Duration>) -> Self {
+        match reason {
+            // Too late is too late, whenever one comes back.
+            Reason::UpstreamTimeout | Reason::Deadline => Self::Unsaid,
+            Reason::RetryBudget => Self::Never,
+            _ => told.map_or(Self::Unsaid, Self::After),
+        }
+    }
 }
 
 /// What a client does next.

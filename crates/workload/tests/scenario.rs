@@ -48,6 +48,31 @@ fn broken(part: &str, other: &str, message: &Expect) {
     message.assert_eq(error.trim_end());
 }
 
+/// What the clients say holds for all of their kinds, unless a kind says otherwise; names of fields have no case.
+#[test]
+fn fields_and_bodies_of_kinds() {
+    let mix = r#"name = "all"
+headers = { "X-Tenant" = "acme", accept = "*/*" }
+body = "all"
+mix = [{ method = "POST", body = "{}", headers = { "x-tenant" = "other" } }, {}]"#;
+    let scenario = parse(&GOOD.replacen("name = \"all\"", mix, 1)).unwrap_or_else(|error| panic!("{error}"));
+    let [own, alike] = &scenario.clients[0].mix[..] else { panic!("two kinds") };
+    let fields = |tenant: &str| vec![("accept".into(), "*/*".into()), ("x-tenant".into(), tenant.into())];
+    assert_eq!((&own.headers, own.body.as_str()), (&fields("other"), "{}"));
+    assert_eq!((&alike.headers, alike.body.as_str()), (&fields("acme"), "all"));
+
+    broken(
+        "name = \"all\"",
+        "name = \"all\"\nheaders = { content-length = \"3\" }",
+        &expect![[r#"
+            error: `content-length` is written by whoever sends the message
+             --> story.toml:9:1
+              |
+            9 | [[clients]]
+              | ^^^^^^^^^^^"#]],
+    );
+}
+
 #[test]
 fn a_good_one_is_read() {
     let scenario = parse(GOOD).unwrap_or_else(|error| panic!("{error}"));

@@ -131,6 +131,8 @@ impl<'a> Kinds<'a> {
             tenant: format!("caller {}", seat + 1),
             method: entry.method.as_deref().unwrap_or("GET").to_owned(),
             path: entry.path.to_string(),
+            headers: Vec::new(),
+            body: String::new(),
             cost: 1.0,
             service: service.unwrap_or(0),
         })

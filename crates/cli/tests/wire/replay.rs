@@ -433,6 +433,8 @@ fn scenario_of_classes(count: usize, span: Duration) -> Scenario {
         tenant: "anybody".to_owned(),
         method: "GET".to_owned(),
         path: "/".to_owned(),
+        headers: Vec::new(),
+        body: String::new(),
         cost: 1.0,
         service: 0,
     };

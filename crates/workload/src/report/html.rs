@@ -8,7 +8,7 @@ use super::figure::{self, Courses, Figure};
 use super::sheet::{self, Sheet};
 use super::table::played;
 use super::verdict::{self, Found, Verdict, judge};
-use super::{Report, words};
+use super::{Report, wire, words};
 use crate::scenario::Scenario;
 
 const STYLE: &str = include_str!("page.css");
@@ -59,6 +59,9 @@ pub fn page(scenario: &Scenario, reports: &[Report], made_by: &MadeBy<'_>) -> St
     heading(scenario, &verdicts, &mut out);
     section("What came of it", &mut out, |out| {
         draw(&sheet::overview(reports), out);
+        for text in wire::limited(reports) {
+            let _ = writeln!(out, "<p class=\"verdict missed\"><b>!</b> {}</p>", escape(&text));
+        }
         figures("bars", figure::endings(reports), out);
     });
     section("Over time", &mut out, |out| courses(scenario, reports, out));

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tidegate_engine::Reason;
 
-use super::{Latencies, Report, Series, Totals};
+use super::{Latencies, Report, Sending, Series, Totals, WireError};
 
 impl Report {
     /// The report as JSON. Counts are sums over all runs; times are in milliseconds.
@@ -21,6 +21,9 @@ impl Report {
             map.insert("classes".into(), Value::Object(named(&self.classes)));
             map.insert("tenants".into(), Value::Object(named(&self.tenants)));
             map.insert("series".into(), self.series.to_json());
+            if let Some(sending) = &self.sending {
+                map.insert("sending".into(), sending.to_json());
+            }
             map.insert("events".into(), json!(self.events));
             map.insert("trace".into(), json!(format!("{:016x}", self.trace)));
         }
@@ -65,6 +68,31 @@ impl Latencies {
             "mean": self.mean().as_secs_f64() * 1e3,
             "p50": millis(0.5), "p90": millis(0.9), "p99": millis(0.99), "p999": millis(0.999),
             "max": self.max().as_secs_f64() * 1e3,
+        })
+    }
+}
+
+impl Sending {
+    fn to_json(&self) -> Value {
+        let statuses: Map<String, Value> =
+            self.statuses.iter().map(|(status, count)| (status.to_string(), json!(count))).collect();
+        let errors: Map<String, Value> = WireError::ALL
+            .into_iter()
+            .map(|error| (error.name().replace(' ', "_"), json!(self.errors[error as usize])))
+            .collect();
+        json!({
+            "lag_ms": self.lag.to_json(),
+            "held_ms": self.held.to_json(),
+            "connecting_ms": self.connecting.to_json(),
+            "naive_ms": self.naive.to_json(),
+            "statuses": statuses,
+            "errors": errors,
+            "connections": self.connections,
+            "connections_most": self.connections_most,
+            "connections_max": self.connections_max,
+            "outstanding_max": self.outstanding_max,
+            "unsent": self.unsent,
+            "limited": self.limited_in_words(),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate_engine::Reason;
 
-use super::{Latencies, Report, Series, Totals};
+use super::{Latencies, Report, Sending, Series, Totals};
 use crate::scenario::Scenario;
 
 /// So many tenants are told apart; the others are counted as one.
@@ -63,6 +63,7 @@ impl Meter {
             tenants: if tenants.len() > 1 { tenants } else { Vec::new() },
             waited: Latencies::default(),
             series: Series::new(scenario.duration),
+            sending: None,
             goodput_of_runs: Vec::new(),
             events: 0,
             trace: 0,
@@ -168,6 +169,21 @@ impl Meter {
         bucket.in_flight += gauges.in_flight;
         bucket.queue += gauges.queue;
         bucket.service_queue += gauges.service_queue;
+    }
+
+    /// What a generator on real sockets has to say besides. Without a call to this, a report is one of virtual time.
+    pub fn sending(&mut self) -> &mut Sending {
+        self.report.sending.get_or_insert_default()
+    }
+
+    /// Whether what happens to this request is counted: it came after the warm-up.
+    pub fn counts(who: Who) -> bool {
+        who.counts
+    }
+
+    /// How it stands so far.
+    pub fn report(&self) -> &Report {
+        &self.report
     }
 
     /// The report, after `events` events with this trace.

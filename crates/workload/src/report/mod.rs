@@ -10,10 +10,12 @@ mod html;
 mod json;
 mod latency;
 mod meter;
+mod sending;
 mod series;
 mod sheet;
 mod table;
 mod verdict;
+mod wire;
 mod words;
 
 #[cfg(test)]
@@ -22,6 +24,7 @@ mod sample;
 pub use html::{MadeBy, page};
 pub use latency::Latencies;
 pub use meter::{Gauges, Meter, Try, Who};
+pub use sending::{Limited, Sending, WireError};
 pub use series::{Bucket, Series, Window};
 pub use table::table;
 pub use verdict::{Found, Verdict, judge};
@@ -49,6 +52,8 @@ pub struct Report {
     pub waited: Latencies,
     /// How it went over time.
     pub series: Series,
+    /// What there is to say of a run on real sockets besides; `None` in virtual time.
+    pub sending: Option<Box<Sending>>,
     /// Useful answers of each run.
     pub goodput_of_runs: Vec<u64>,
     /// Events that were played; 0 for a real run.
@@ -188,6 +193,10 @@ impl Report {
         }
         self.waited.add(&other.waited);
         self.series.add(&other.series);
+        match (&mut self.sending, &other.sending) {
+            (Some(mine), Some(more)) => mine.add(more),
+            (mine, more) => *mine = mine.take().or_else(|| more.clone()),
+        }
         self.goodput_of_runs.extend(&other.goodput_of_runs);
         self.events += other.events;
         self.trace = self.trace.rotate_left(1) ^ other.trace;

@@ -5,7 +5,7 @@
 use tidegate_engine::Reason;
 
 use super::words::{NONE, count, percent, time};
-use super::{Latencies, Report, Totals};
+use super::{Latencies, Report, Totals, wire};
 
 /// A table.
 pub(super) struct Sheet {
@@ -25,7 +25,7 @@ pub(super) struct Column {
     pub(super) name: String,
 }
 
-fn column(group: &str, name: &str) -> Column {
+pub(super) fn column(group: &str, name: &str) -> Column {
     Column { group: group.to_owned(), name: name.to_owned() }
 }
 
@@ -51,7 +51,8 @@ pub(super) fn overview(reports: &[Report]) -> Sheet {
             each(*offered),
             each(*goodput),
             percent(report.all.goodput_share()),
-            each(*late),
+            // From outside nobody can see what a service does for clients that have left.
+            if report.sending.is_some() && *late == 0 { NONE.to_owned() } else { each(*late) },
             each(report.all.refusals()),
             each(*failed),
             quantile(served, 0.5),
@@ -72,7 +73,7 @@ pub(super) fn overview(reports: &[Report]) -> Sheet {
 
 /// All tables that there is something in, but for the first.
 pub(super) fn details(reports: &[Report]) -> Vec<Sheet> {
-    let mut sheets = vec![endings(reports), runs(reports)];
+    let mut sheets = vec![wire::times(reports), wire::answers(reports), endings(reports), runs(reports)];
     for (title, rows, parts) in [
         ("By class", "class", (|report| &report.classes) as fn(&Report) -> &Vec<(String, Totals)>),
         ("By tenant", "tenant", |report| &report.tenants),
@@ -220,10 +221,10 @@ fn refused_by_class(reports: &[Report]) -> Sheet {
     }
 }
 
-fn each_run(number: u64, report: &Report) -> String {
+pub(super) fn each_run(number: u64, report: &Report) -> String {
     count(number as f64 / f64::from(report.runs.max(1)))
 }
 
-fn quantile(latencies: &Latencies, share: f64) -> String {
+pub(super) fn quantile(latencies: &Latencies, share: f64) -> String {
     if latencies.count() == 0 { NONE.to_owned() } else { time(latencies.quantile(share)) }
 }

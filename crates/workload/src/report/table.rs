@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::sheet::{self, Column, Sheet};
 use super::verdict::{self, Found, judge};
-use super::{Report, words};
+use super::{Report, wire, words};
 use crate::scenario::Scenario;
 
 /// How wide a table may be.
@@ -25,6 +25,9 @@ pub fn table(scenario: &Scenario, reports: &[Report]) -> String {
     }
     let _ = writeln!(out, "{}\n", played(scenario));
     draw(&sheet::overview(reports), &mut out);
+    for text in wire::limited(reports) {
+        let _ = writeln!(out, "\n{text}");
+    }
     courses(scenario, reports, &mut out);
     for sheet in sheet::details(reports) {
         let _ = writeln!(out, "\n{}", sheet.title);

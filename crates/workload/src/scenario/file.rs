@@ -123,6 +123,10 @@ pub(super) struct Clients {
     pub(super) mix: Vec<Kind>,
     pub(super) path: Option<String>,
     pub(super) method: Option<String>,
+    /// Fields of the head of every request.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) body: Option<String>,
     pub(super) class: Option<String>,
     pub(super) tenant: Option<String>,
     /// So many tenants in the place of one.
@@ -193,6 +197,10 @@ pub(super) struct Kind {
     pub(super) share: Option<f64>,
     pub(super) path: Option<String>,
     pub(super) method: Option<String>,
+    /// Fields of the head of every request.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) body: Option<String>,
     pub(super) class: Option<String>,
     pub(super) tenant: Option<String>,
     pub(super) cost: Option<f64>,

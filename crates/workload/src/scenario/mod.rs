@@ -4,11 +4,13 @@
 //! it is played: the simulator does so in virtual time, the load generator on a socket.
 
 mod draw;
+mod fields;
 mod file;
 mod model;
 mod read;
 mod value;
 
+pub use fields::check as check_field;
 pub use model::Product;
 pub use read::{BEST_STATIC, NO_CONTROL, ScenarioError};
 
@@ -216,6 +218,10 @@ pub struct Kind {
     pub method: String,
     /// What is asked for.
     pub path: String,
+    /// Fields of the head, in lower case, besides those that every request has.
+    pub headers: Vec<(String, String)>,
+    /// What is sent along; empty for nothing.
+    pub body: String,
     /// How much more work it is than others.
     pub cost: f64,
     /// Index into [`Scenario::services`].

@@ -12,6 +12,7 @@ use tidegate_engine::Backoff;
 use tidegate_policy::{Policy, Problem, Style};
 use toml::Spanned;
 
+use super::fields;
 use super::file::{self, File};
 use super::model::SHOWN;
 use super::value::Span;
@@ -509,12 +510,15 @@ fn one_kind(
     if !path.starts_with('/') {
         return wrong(span.clone(), format!("`{path}` is not a path: it begins with /"), "");
     }
+    let headers = fields::merge(&clients.headers, &kind.headers);
     Ok(Kind {
         share,
         class: or(&kind.class, &clients.class, &clients.name),
         tenant: or(&kind.tenant, &clients.tenant, &clients.name),
         method: or(&kind.method, &clients.method, "GET"),
         path,
+        headers: headers.or_else(|what| wrong(span.clone(), what, ""))?,
+        body: or(&kind.body, &clients.body, ""),
         cost,
         service,
     })

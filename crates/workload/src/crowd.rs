@@ -1,18 +1,25 @@
 //! Clients of one sort: when the next one comes, and what each does about a failure.
+//!
+//! The simulator and the load generator ask it the same questions, so whoever comes in virtual time comes on a socket at
+//! the same moment and for the same thing. It sends nothing and knows no clock.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tidegate_engine::{Advice, CallerPolicy, Reply, Timestamp};
-use tidegate_workload::{
-    Arrivals, Clients, Course, CubicRate, Hint, Next, OpenArrivals, Purpose, Random, Resilient, Retries,
-    ServiceTime,
-};
+
+use crate::arrivals::OpenArrivals;
+use crate::cubic::CubicRate;
+use crate::random::{Purpose, Random};
+use crate::resilient::{Course, Resilient};
+use crate::retry::{Hint, Next, Retries};
+use crate::scenario::{Arrivals, Clients, ServiceTime};
 
 /// Clients of one sort, as they are during a run.
 #[derive(Debug)]
-pub(crate) struct Crowd<'a> {
-    pub(crate) clients: &'a Clients,
+pub struct Crowd<'a> {
+    /// Who they are.
+    pub clients: &'a Clients,
     source: Source<'a>,
     retries: Retries,
     /// Those who have our own client, and decide with it.
@@ -33,7 +40,8 @@ enum Source<'a> {
 }
 
 impl<'a> Crowd<'a> {
-    pub(crate) fn new(clients: &'a Clients, seed: u64, index: usize) -> Self {
+    /// Nobody has come yet. `index` is the place of these clients in the scenario.
+    pub fn new(clients: &'a Clients, seed: u64, index: usize) -> Self {
         let source = match &clients.arrivals {
             Arrivals::Open { spacing, together, pieces } => {
                 Source::Open(OpenArrivals::new(*spacing, *together, pieces))
@@ -58,7 +66,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// When the next come who do not wait for anything, and how many.
-    pub(crate) fn next(&mut self) -> Option<(Duration, u32)> {
+    pub fn next(&mut self) -> Option<(Duration, u32)> {
         match &mut self.source {
             Source::Open(arrivals) => arrivals.next(&mut self.arriving),
             Source::Bursts { left } => {
@@ -71,7 +79,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// When somebody who has had an answer, or has given up, asks again; `None` if not.
-    pub(crate) fn asks_again(&mut self, now: Duration) -> Option<Duration> {
+    pub fn asks_again(&mut self, now: Duration) -> Option<Duration> {
         let Source::Closed { think, until } = &self.source else { return None };
         let at = now + think.draw(&mut self.arriving);
         (at < *until).then_some(at)
@@ -79,17 +87,18 @@ impl<'a> Crowd<'a> {
 
     /// When the users who go round and round ask for the first time: one after the other within the time that they
     /// think, so that they are not in step.
-    pub(crate) fn first_asks(&mut self) -> Vec<Duration> {
+    pub fn first_asks(&mut self) -> Vec<Duration> {
         let Arrivals::Closed { users, think, from, .. } = &self.clients.arrivals else { return Vec::new() };
         (0..*users).map(|_| *from + think.draw(&mut self.arriving).mul_f64(self.arriving.uniform())).collect()
     }
 
-    pub(crate) fn kind(&mut self) -> usize {
+    /// The kind of the next request, as an index into the mix.
+    pub fn kind(&mut self) -> usize {
         self.clients.draw_kind(&mut self.choosing)
     }
 
     /// Which of the tenants behind one name the next request is of.
-    pub(crate) fn tenant(&mut self) -> usize {
+    pub fn tenant(&mut self) -> usize {
         match self.clients.tenants.get() {
             1 => 0,
             tenants => self.choosing.below(tenants as usize),
@@ -97,13 +106,13 @@ impl<'a> Crowd<'a> {
     }
 
     /// How long they wait before they send, because they were refused.
-    pub(crate) fn holds_back(&mut self, now: Duration) -> Option<Duration> {
+    pub fn holds_back(&mut self, now: Duration) -> Option<Duration> {
         let wait = self.rate.as_mut()?.send(now);
         (!wait.is_zero()).then_some(wait)
     }
 
     /// An attempt has been answered, or refused.
-    pub(crate) fn answered(&mut self, now: Duration, success: bool) {
+    pub fn answered(&mut self, now: Duration, success: bool) {
         match &mut self.rate {
             Some(rate) if success => rate.succeeded(now),
             Some(rate) => rate.refused(now),
@@ -111,30 +120,32 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    pub(crate) fn first_try(&mut self) {
+    /// One of them makes a first try.
+    pub fn first_try(&mut self) {
         self.retries.first_try();
     }
 
     /// The course of a call by one of those who have our own client; `None` for all others.
-    pub(crate) fn begin(&mut self, now: Timestamp) -> Option<Course> {
+    pub fn begin(&mut self, now: Timestamp) -> Option<Course> {
         let resilient = self.resilient.as_mut()?;
         Some(resilient.begin(now, self.clients.timeout, &mut self.deciding))
     }
 
     /// Whether the next try of such a call is sent.
-    pub(crate) fn sends(&mut self, now: Timestamp, course: &mut Course) -> bool {
+    pub fn sends(&mut self, now: Timestamp, course: &mut Course) -> bool {
         self.resilient.as_mut().is_none_or(|resilient| resilient.send(now, course, &mut self.deciding))
     }
 
     /// A try of such a call has ended.
-    pub(crate) fn ended(&mut self, now: Timestamp, course: &mut Course, said: (Reply, Advice)) -> Next {
+    pub fn ended(&mut self, now: Timestamp, course: &mut Course, said: (Reply, Advice)) -> Next {
         match &mut self.resilient {
             Some(resilient) => resilient.ended(now, course, said, &mut self.deciding),
             None => Next::GiveUp,
         }
     }
 
-    pub(crate) fn failed(&mut self, failures: u32, hint: Hint) -> Next {
+    /// One of them has failed so many times in a row, and the last time this was said about trying again.
+    pub fn failed(&mut self, failures: u32, hint: Hint) -> Next {
         self.retries.failed(failures, hint, &mut self.deciding)
     }
 }
