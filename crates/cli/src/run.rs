@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use tidegate_gateway::{Gateway, StartError};
-use tidegate_policy::{Host, Parsed, Policy, QuickStart};
+use tidegate_gateway::{Gateway, Given, StartError};
+use tidegate_policy::{Host, Parsed, Policy, QuickStart, set_by_flag};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
@@ -13,10 +13,10 @@ use crate::check;
 use crate::exit::Failure;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let Parsed { policy, lints } = policy(args)?;
-    check::warn(&lints);
-    let upstreams = describe(&policy);
-    let gateway = start(policy)?;
+    let parsed = policy(args)?;
+    check::warn(&parsed.lints);
+    let upstreams = describe(&parsed.policy);
+    let gateway = start(parsed)?;
     let listening = gateway.listening();
     let _ = writeln!(
         io::stderr(),
@@ -29,8 +29,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Starts a gateway, with the exit code that fits if it cannot.
-pub(crate) fn start(policy: Policy) -> Result<Gateway, Failure> {
-    Gateway::start(policy).map_err(|error| match error {
+pub(crate) fn start(given: impl Into<Given>) -> Result<Gateway, Failure> {
+    Gateway::start(given).map_err(|error| match error {
         StartError::Bind(..) => Failure::bind(error),
         StartError::Log(_) | StartError::Thread(_) => Failure::runtime(error),
     })
@@ -53,25 +53,28 @@ fn policy(args: &RunArgs) -> Result<Parsed, Failure> {
         (None, None) => return Err(Failure::policy("give --config FILE or --upstream URL")),
     };
     // What is typed goes before what is written.
+    let settings = &mut parsed.settings;
     if let Some(listen) = args.listen {
         parsed.policy.server.listen = listen;
+        set_by_flag(settings, "[server]", "listen", &format!("\"{listen}\""), "--listen");
     }
     if let Some(admin) = args.admin {
         parsed.policy.server.admin = admin;
+        set_by_flag(settings, "[server]", "admin", &format!("\"{admin}\""), "--admin");
     }
     Ok(parsed)
 }
 
 /// Reads the policy again; `None`, and a word about it, if there is nothing new to put in force.
-fn reload(args: &RunArgs) -> Option<Policy> {
+fn reload(args: &RunArgs) -> Option<Parsed> {
     if args.config.is_none() {
         let _ = writeln!(io::stderr(), "tidegate: there is no policy file to read again");
         return None;
     }
     match policy(args) {
-        Ok(Parsed { policy, lints }) => {
-            check::warn(&lints);
-            Some(policy)
+        Ok(parsed) => {
+            check::warn(&parsed.lints);
+            Some(parsed)
         }
         Err(failure) => {
             let _ = failure.report();
@@ -83,7 +86,7 @@ fn reload(args: &RunArgs) -> Option<Policy> {
 }
 
 /// Waits for signals and does what they say, until the gateway has ended.
-pub(crate) fn until_stopped(gateway: Gateway, reload: impl Fn() -> Option<Policy>) -> Result<(), Failure> {
+pub(crate) fn until_stopped(gateway: Gateway, reload: impl Fn() -> Option<Parsed>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let cut_short = runtime.block_on(async {
         let mut signals = Signals::listen()?;
@@ -91,6 +94,7 @@ pub(crate) fn until_stopped(gateway: Gateway, reload: impl Fn() -> Option<Policy
         loop {
             tokio::select! {
                 () = signals.stop() => break,
+                () = gateway.until_draining() => break,
                 _ = hangup.recv() => put_in_force(&gateway, reload()),
             }
         }
@@ -110,9 +114,9 @@ pub(crate) fn until_stopped(gateway: Gateway, reload: impl Fn() -> Option<Policy
     if cut_short { Err(Failure::runtime("ended at once by a second signal")) } else { Ok(()) }
 }
 
-fn put_in_force(gateway: &Gateway, policy: Option<Policy>) {
-    let Some(policy) = policy else { return gateway.reload_refused() };
-    let said = match gateway.reload(policy) {
+fn put_in_force(gateway: &Gateway, parsed: Option<Parsed>) {
+    let Some(parsed) = parsed else { return gateway.reload_refused() };
+    let said = match gateway.reload(parsed) {
         Ok(()) => "the policy was read again and is in force".to_string(),
         Err(error) => error.to_string(),
     };

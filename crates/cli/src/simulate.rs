@@ -78,7 +78,7 @@ fn scenario(args: &SimulateArgs) -> Result<Scenario, Failure> {
 fn controls(args: &SimulateArgs, scenario: &Scenario) -> Result<Vec<Control>, Failure> {
     let mut controls = Control::all(scenario);
     for path in &args.policy {
-        let Parsed { policy, lints } = check::load(path)?;
+        let Parsed { policy, lints, .. } = check::load(path)?;
         check::warn(&lints);
         let name = name(path, &controls)?;
         warn_if_it_protects_nothing(&name, &policy, scenario);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use socket2::{Domain, Protocol, Socket, Type};
-use tidegate_policy::Policy;
+use tidegate_policy::{Parsed, Policy, Setting};
 use tidegate_tower::Clock;
 use tokio::sync::{Semaphore, watch};
 
@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     /// The port that clients connect to.
     pub(crate) port: u16,
     stage: watch::Sender<Stage>,
+    /// One change of the policy at a time.
+    changing: Mutex<()>,
     /// How many policies have been put in force since the start, for those who go on by one.
     reloads: watch::Sender<u64>,
 }
@@ -73,6 +75,28 @@ impl Shared {
     /// Tells when another policy is in force.
     pub(crate) fn reloads(&self) -> watch::Receiver<u64> {
         self.reloads.subscribe()
+    }
+
+    /// Puts what `change` makes of the policy in force in its place, unless it makes nothing of it.
+    pub(crate) fn change(&self, change: impl FnOnce(&Live) -> Option<Live>) -> bool {
+        let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = change(&self.live());
+        let is_changed = changed.is_some();
+        if let Some(live) = changed {
+            self.live.store(Arc::new(live));
+        }
+        is_changed
+    }
+
+    /// Takes no new connections from now on and lets what runs end.
+    pub(crate) fn drain(&self) {
+        self.stage.send_if_modified(|stage| {
+            let serving = *stage == Stage::Serving;
+            if serving {
+                *stage = Stage::Draining;
+            }
+            serving
+        });
     }
 
     pub(crate) fn is_serving(&self) -> bool {
@@ -94,8 +118,25 @@ pub struct Gateway {
     listening: Listening,
     threads: Vec<JoinHandle<()>>,
     log_thread: JoinHandle<()>,
-    /// One reload at a time.
-    reloading: Mutex<()>,
+}
+
+/// A policy, and where its values come from as far as that is known: what a gateway is given to put in force.
+#[derive(Clone, Debug)]
+pub struct Given {
+    policy: Policy,
+    settings: Vec<Setting>,
+}
+
+impl From<Policy> for Given {
+    fn from(policy: Policy) -> Self {
+        Self { policy, settings: Vec::new() }
+    }
+}
+
+impl From<Parsed> for Given {
+    fn from(parsed: Parsed) -> Self {
+        Self { policy: parsed.policy, settings: parsed.settings }
+    }
 }
 
 /// The addresses that a gateway listens on. A policy that asks for port 0 gets one that is free.
@@ -147,7 +188,8 @@ impl std::error::Error for ReloadError {}
 
 impl Gateway {
     /// Binds both addresses and starts to serve.
-    pub fn start(policy: Policy) -> Result<Self, StartError> {
+    pub fn start(given: impl Into<Given>) -> Result<Self, StartError> {
+        let Given { policy, settings } = given.into();
         let server = &policy.server;
         let clients = listen(server.listen).map_err(|error| StartError::Bind(server.listen, error))?;
         let operators = listen(server.admin).map_err(|error| StartError::Bind(server.admin, error))?;
@@ -172,7 +214,7 @@ impl Gateway {
             lingering: Semaphore::new(LINGERING_MAX),
             read_ahead: Arc::default(),
             port: listening.clients.port(),
-            live: ArcSwap::from_pointee(Live::new(policy, None, clock)),
+            live: ArcSwap::from_pointee(Live::new(policy, settings, None, clock)),
             metrics: Metrics::default(),
             returns: Returns::new(),
             top_keys: Top::default(),
@@ -180,6 +222,7 @@ impl Gateway {
             log,
             clock,
             stage,
+            changing: Mutex::new(()),
             reloads: watch::Sender::new(0),
         });
         let mut threads = Vec::with_capacity(workers + 1);
@@ -190,7 +233,7 @@ impl Gateway {
         }
         let for_admin = shared.clone();
         threads.push(spawn("tidegate-admin".into(), move || admin::run(for_admin, operators, stage_seen))?);
-        Ok(Self { shared, listening, threads, log_thread, reloading: Mutex::new(()) })
+        Ok(Self { shared, listening, threads, log_thread })
     }
 
     /// The addresses that it listens on.
@@ -201,16 +244,18 @@ impl Gateway {
     /// Puts another policy in force for requests that come from now on, all of it or nothing. Limits keep what they
     /// have learned, buckets what was used, and nobody who waits or is served is sent away. The log file is opened anew
     /// in either case.
-    pub fn reload(&self, policy: Policy) -> Result<(), ReloadError> {
-        let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn reload(&self, given: impl Into<Given>) -> Result<(), ReloadError> {
+        let Given { policy, settings } = given.into();
         self.shared.log.reopen();
-        let before = self.shared.live();
-        let keys = fixed_at_start(&before.policy, &policy);
-        if !keys.is_empty() {
+        let mut keys = Vec::new();
+        let is_changed = self.shared.change(|before| {
+            keys = fixed_at_start(&before.policy, &policy);
+            keys.is_empty().then(|| Live::new(policy, settings, Some(before), self.shared.clock))
+        });
+        if !is_changed {
             self.shared.metrics.reloads_refused.add(1);
             return Err(ReloadError { keys });
         }
-        self.shared.live.store(Arc::new(Live::new(policy, Some(&before), self.shared.clock)));
         self.shared.reloads.send_modify(|reloads| *reloads += 1);
         self.shared.metrics.reloads_done.add(1);
         Ok(())
@@ -223,13 +268,13 @@ impl Gateway {
 
     /// Takes no new connections from now on and lets what runs end.
     pub fn drain(&self) {
-        self.shared.stage.send_if_modified(|stage| {
-            let serving = *stage == Stage::Serving;
-            if serving {
-                *stage = Stage::Draining;
-            }
-            serving
-        });
+        self.shared.drain();
+    }
+
+    /// Waits until somebody has asked it to drain, be it here or over the admin address.
+    pub async fn until_draining(&self) {
+        // The other end is kept in what is shared.
+        let _ = self.shared.stage.subscribe().wait_for(|stage| *stage != Stage::Serving).await;
     }
 
     /// Ends at once, whatever runs.

@@ -14,10 +14,10 @@
 //! in the queue is not kept for a client that has left, and that a slot stays taken until the work has ended.
 
 mod gateway;
-pub use gateway::{Gateway, Listening, ReloadError, StartError};
+pub use gateway::{Gateway, Given, Listening, ReloadError, StartError};
 
 mod explain;
-pub use explain::{Explained, ExplainedLimit, ExplainedTenant, Explanation, explain};
+pub use explain::{Explained, ExplainedLimit, ExplainedTenant, Explanation, explain, explained_json};
 
 mod listen;
 
@@ -62,6 +62,7 @@ mod log;
 mod metrics;
 mod record;
 mod top;
+mod whatif;
 
 mod clock;
 mod worker;

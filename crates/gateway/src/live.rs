@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tidegate_engine::RouteId;
-use tidegate_policy::Policy;
+use tidegate_engine::{LimitPolicy, RouteId};
+use tidegate_policy::{Policy, Setting};
 use tidegate_tower::Clock;
 
 use crate::classify::Classes;
@@ -27,6 +27,10 @@ pub(crate) struct Live {
     /// What routes and classes of earlier policies have counted, so that no counter of a metric ever goes back: by the
     /// route's label and the name of the class. Bounded by [`RETIRED_MAX`].
     pub(crate) retired: BTreeMap<(String, String), Arc<RouteStats>>,
+    /// Where the values of the policy come from, as far as that is known.
+    pub(crate) settings: Arc<Vec<Setting>>,
+    /// The limits of the upstreams as the policy has them, whatever operators have set since.
+    pub(crate) limits: Vec<LimitPolicy>,
     /// The number to give to the next route that is new.
     next_route_id: u32,
 }
@@ -46,7 +50,26 @@ pub(crate) struct LiveRoute {
 
 impl Live {
     /// Brings a policy to life, going on with what the one before has learned, holds and counts.
-    pub(crate) fn new(policy: Policy, before: Option<&Self>, clock: Clock) -> Self {
+    pub(crate) fn new(policy: Policy, settings: Vec<Setting>, before: Option<&Self>, clock: Clock) -> Self {
+        let limits = policy.upstreams.iter().map(|upstream| upstream.limit.clone()).collect();
+        Self::with(policy, Arc::new(settings), limits, before, clock)
+    }
+
+    /// The same policy with this limit for the upstream of this number, or with that of the policy again.
+    pub(crate) fn with_limit(&self, upstream: usize, limit: Option<NonZeroU32>, clock: Clock) -> Self {
+        let mut policy = self.policy.clone();
+        policy.upstreams[upstream].limit =
+            limit.map_or_else(|| self.limits[upstream].clone(), LimitPolicy::Fixed);
+        Self::with(policy, self.settings.clone(), self.limits.clone(), Some(self), clock)
+    }
+
+    fn with(
+        policy: Policy,
+        settings: Arc<Vec<Setting>>,
+        limits: Vec<LimitPolicy>,
+        before: Option<&Self>,
+        clock: Clock,
+    ) -> Self {
         let mut retired = before.map(|before| before.retired.clone()).unwrap_or_default();
         if let Some(before) = before {
             let key = |label: &str, class: &str| (label.to_owned(), class.to_owned());
@@ -87,7 +110,18 @@ impl Live {
         let rules = policy.rate_limits.iter().map(rule).collect();
         let deadline_fields = Field::all(&policy);
         let classes = Classes::new(&policy, before.map(|before| &before.classes));
-        Self { policy, upstreams, routes, rules, classes, deadline_fields, retired, next_route_id }
+        Self {
+            policy,
+            upstreams,
+            routes,
+            rules,
+            classes,
+            deadline_fields,
+            retired,
+            settings,
+            limits,
+            next_route_id,
+        }
     }
 
     /// What each route has counted in each class, with their names. Classes that a route has never had are left out, but

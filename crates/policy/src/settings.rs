@@ -37,6 +37,8 @@ pub enum ValueSource {
     },
     /// This flag of the command line.
     Flag(&'static str),
+    /// Somebody has set it while the gateway ran; the next reload of the policy ends that.
+    Operator,
     /// Nobody has said anything, and this is the default.
     Default,
     /// Nobody has said anything, and no single value says what that means.

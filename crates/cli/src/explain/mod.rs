@@ -1,13 +1,12 @@
 //! `tidegate explain`: what a policy would do with a request, found out by the functions of the gateway itself.
 
-mod json;
 mod text;
 
 use std::io::{self, Write as _};
 
 use http::header::{HOST, HeaderName};
 use http::{HeaderValue, Method, Request, Uri};
-use tidegate_gateway::explain;
+use tidegate_gateway::{explain, explained_json};
 
 use crate::args::ExplainArgs;
 use crate::check;
@@ -20,7 +19,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let explained = explain(&policy, request, args.client);
     let mut out = io::stdout();
     if args.json {
-        writeln!(out, "{:#}", json::of(&policy, &explained))?;
+        writeln!(out, "{:#}", explained_json(&policy, &explained))?;
     } else {
         write!(out, "{}", text::of(&policy, &asked, &explained))?;
     }

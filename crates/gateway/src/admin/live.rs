@@ -15,6 +15,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Sleep, sleep};
 
+use super::site::Visitor;
 use crate::history::{Sample, row};
 
 /// So many may follow at once; a page is one.
@@ -38,7 +39,7 @@ pub(super) struct Follower {
     begun: bool,
     next: Next,
     silence: Pin<Box<Sleep>>,
-    pace: Arc<Pace>,
+    visitor: Arc<Visitor>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -48,24 +49,24 @@ type Next = Pin<Box<dyn Future<Output = Option<(Bytes, watch::Receiver<Bytes>)>>
 impl Follower {
     pub(super) fn new(
         mut samples: watch::Receiver<Bytes>,
-        pace: Arc<Pace>,
+        visitor: Arc<Visitor>,
         place: OwnedSemaphorePermit,
     ) -> Self {
         // The newest is new to whoever has just come.
         samples.mark_changed();
-        pace.begin();
+        visitor.pace.begin();
         Self {
             begun: false,
             next: Box::pin(next(samples)),
             silence: Box::pin(sleep(SILENCE_MAX)),
-            pace,
+            visitor,
             _place: place,
         }
     }
 
     pub(super) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         // Asked for more, so what there was has been taken.
-        self.pace.took();
+        self.visitor.pace.took();
         if !self.begun {
             self.begun = true;
             return Poll::Ready(Some(Bytes::from_static(BEGINNING.as_bytes())));

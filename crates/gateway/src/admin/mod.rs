@@ -4,16 +4,25 @@
 //!
 //! `site.rs` is the list of what there is to ask for. Nothing here decides about requests of clients.
 
-mod body;
-
-mod live;
-
 mod site;
 
+mod guard;
+
+mod live;
 mod watcher;
 
+mod asked;
+mod change;
+mod policy;
+mod whatif;
+
+mod assets;
+
+mod body;
+mod reply;
+
 use std::convert::Infallible;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,8 +37,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use crate::gateway::{Shared, Stage};
-use crate::history::History;
+use crate::history::{Arrivals, History};
 use crate::upstream;
+use site::Visitor;
 
 const CONNECTIONS_MAX: usize = 128;
 const HEADER_TIME: Duration = Duration::from_secs(10);
@@ -39,21 +49,34 @@ const CONNECTION_TIME: Duration = Duration::from_secs(600);
 /// What the connections of operators share.
 struct Admin {
     shared: Arc<Shared>,
+    /// Where we listen.
+    address: SocketAddr,
     history: Mutex<History>,
     /// The newest sample, as an event; empty before the first.
     newest: watch::Sender<Bytes>,
     /// Places for those who follow events.
     followers: Arc<Semaphore>,
+    arrivals: Mutex<Arrivals>,
+    /// One question at a time is played.
+    whatif: Arc<Semaphore>,
 }
 
 impl Admin {
-    fn new(shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<Shared>, address: SocketAddr) -> Self {
+        let arrivals = Arrivals::new(shared.live(), shared.clock.now());
         Self {
             shared,
+            address,
             history: Mutex::default(),
             newest: watch::Sender::new(Bytes::new()),
             followers: Arc::new(Semaphore::new(live::FOLLOWERS_MAX)),
+            arrivals: Mutex::new(arrivals),
+            whatif: Arc::new(Semaphore::new(1)),
         }
+    }
+
+    fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn history(&self) -> MutexGuard<'_, History> {
@@ -66,9 +89,10 @@ pub(crate) fn run(shared: Arc<Shared>, listener: TcpListener, stage: watch::Rece
         Ok(runtime) => runtime,
         Err(error) => return shared.log.notice(&format!("the admin side could not start: {error}")),
     };
+    let address = listener.local_addr().unwrap_or(shared.live().policy.server.admin);
     runtime.block_on(async {
         let mut stage = stage;
-        let admin = Arc::new(Admin::new(shared.clone()));
+        let admin = Arc::new(Admin::new(shared.clone(), address));
         tokio::select! {
             () = accept(&admin, listener) => {}
             // Here, because there is one such thread, and it is never busy.
@@ -88,10 +112,10 @@ async fn accept(admin: &Arc<Admin>, listener: TcpListener) {
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let admin = admin.clone();
+            Ok((stream, peer)) => {
+                let visitor = Visitor { admin: admin.clone(), peer, pace: live::Pace::default() };
                 tokio::spawn(async move {
-                    let _ = timeout(CONNECTION_TIME, serve(admin, stream)).await;
+                    let _ = timeout(CONNECTION_TIME, serve(Arc::new(visitor), stream)).await;
                     drop(place);
                 });
             }
@@ -100,20 +124,19 @@ async fn accept(admin: &Arc<Admin>, listener: TcpListener) {
     }
 }
 
-async fn serve(admin: Arc<Admin>, stream: TcpStream) {
+async fn serve(visitor: Arc<Visitor>, stream: TcpStream) {
     // An event is small, and whoever follows wants it now.
     let _ = stream.set_nodelay(true);
-    let pace = Arc::new(live::Pace::default());
-    let for_service = pace.clone();
+    let for_service = visitor.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let (admin, pace) = (admin.clone(), for_service.clone());
-        async move { Ok::<_, Infallible>(site::answer(&admin, &pace, request).await) }
+        let visitor = for_service.clone();
+        async move { Ok::<_, Infallible>(site::answer(&visitor, request).await) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIME);
     let connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         _ = connection => {}
-        () = pace.too_slow() => {}
+        () = visitor.pace.too_slow() => {}
     }
 }

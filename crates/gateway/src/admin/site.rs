@@ -1,47 +1,145 @@
-//! What there is to ask for on the admin address.
+//! What there is to ask for on the admin address. Start reading here.
+//!
+//! Reading needs no token; what is read is for whoever reaches the address. See `guard.rs` for what more is asked of those
+//! who change something, and of browsers.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ALLOW, VARY};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 
-use super::Admin;
-use super::body::Body;
+use super::body::{Body, read};
+use super::guard::{self, Refused};
 use super::live::{Follower, Pace};
+use super::reply::{JSON, page, text};
+use super::{Admin, asked, assets, change, policy, whatif};
+use crate::explain::{explain, explained_json};
 use crate::history::{SECONDS_MAX, columns};
 use crate::metrics;
 use crate::top::Top;
 
-const JSON: &str = "application/json";
+/// One who asks.
+pub(super) struct Visitor {
+    pub(super) admin: Arc<Admin>,
+    pub(super) peer: SocketAddr,
+    pub(super) pace: Pace,
+}
 
-pub(super) async fn answer(admin: &Admin, pace: &Arc<Pace>, request: Request<Incoming>) -> Response<Body> {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n");
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return response;
+const NOT_FOUND: &str = "there is / for people, and /livez, /readyz, /metrics, /api/stats, /api/live, /api/history, /api/top \
+                         and /api/policy; docs/operating.md says what each is\n";
+
+pub(super) async fn answer(visitor: &Arc<Visitor>, request: Request<Incoming>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    match head.method {
+        Method::GET | Method::HEAD => get(visitor, &head),
+        Method::POST => post(visitor, &head, body).await.unwrap_or_else(refuse),
+        _ => not_allowed("GET, HEAD, POST"),
     }
+}
+
+fn get(visitor: &Arc<Visitor>, head: &request::Parts) -> Response<Body> {
+    let (admin, path) = (&visitor.admin, head.uri.path());
     let shared = &admin.shared;
-    match request.uri().path() {
-        "/livez" => text(StatusCode::OK, "alive\n"),
+    match path {
+        "/livez" => return text(StatusCode::OK, "alive\n"),
         // Not ready only while draining: taking a loaded instance out would move its load to the others.
-        "/readyz" if shared.is_serving() => text(StatusCode::OK, "ready\n"),
-        "/readyz" => text(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
-        "/metrics" => exposition(admin, &request),
-        "/api/stats" => page(StatusCode::OK, JSON, format!("{:#}\n", metrics::stats(shared))),
-        "/api/live" => live(admin, pace),
-        "/api/history" => history(admin, &request),
-        "/api/top" => top(admin, &request),
-        "/" => text(StatusCode::OK, "tidegate: /livez /readyz /metrics /api/stats\n"),
-        _ => text(StatusCode::NOT_FOUND, "there is /livez, /readyz, /metrics and /api/stats\n"),
+        "/readyz" if shared.is_serving() => return text(StatusCode::OK, "ready\n"),
+        "/readyz" => return text(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+        "/metrics" => return exposition(admin, &head.headers),
+        "/api/stats" => return page(StatusCode::OK, JSON, format!("{:#}\n", metrics::stats(shared))),
+        _ => {}
+    }
+    // Probes and scrapers call us by whatever name they have; what follows names tenants and clients.
+    if let Err(refused) = guard::names_us(&head.headers, admin.address) {
+        return refuse(refused);
+    }
+    match path {
+        "/api/live" => live(visitor),
+        "/api/history" => history(admin, head),
+        "/api/top" => top(admin, head),
+        "/api/policy" => page(StatusCode::OK, JSON, policy::json(shared).to_string()),
+        "/api/explain" | "/api/whatif" | "/api/drain" | "/api/limit" => not_allowed("POST"),
+        _ => assets::find(path, &head.headers).unwrap_or_else(|| text(StatusCode::NOT_FOUND, NOT_FOUND)),
+    }
+}
+
+/// What changes something, or takes a question that is longer than a line.
+async fn post(
+    visitor: &Arc<Visitor>,
+    head: &request::Parts,
+    body: Incoming,
+) -> Result<Response<Body>, Refused> {
+    let (admin, headers) = (&visitor.admin, &head.headers);
+    let shared = &admin.shared;
+    guard::names_us(headers, admin.address)?;
+    match head.uri.path() {
+        "/api/explain" => {
+            let question = question(headers, body).await?;
+            Ok(explanation(visitor, &question))
+        }
+        "/api/whatif" => {
+            let question = question(headers, body).await?;
+            Ok(whatif::answer(admin, &question).await)
+        }
+        "/api/drain" => {
+            may_change(admin, headers)?;
+            Ok(changed(change::drain(shared, visitor.peer.ip())))
+        }
+        "/api/limit" => {
+            may_change(admin, headers)?;
+            let (upstream, limit) = (parameter(head, "upstream"), parameter(head, "limit"));
+            Ok(changed(change::limit(shared, visitor.peer.ip(), upstream, limit)))
+        }
+        _ => Ok(not_allowed("GET, HEAD")),
+    }
+}
+
+async fn question(headers: &HeaderMap, body: Incoming) -> Result<Value, Refused> {
+    guard::is_json(headers)?;
+    let bytes = read(body).await.map_err(|(status, why)| Refused::new(status, why))?;
+    serde_json::from_slice(&bytes).map_err(|_| Refused::new(StatusCode::BAD_REQUEST, "that is not JSON\n"))
+}
+
+fn may_change(admin: &Admin, headers: &HeaderMap) -> Result<(), Refused> {
+    let live = admin.shared.live();
+    guard::may_change(headers, live.policy.server.admin_token_file.as_deref())
+}
+
+fn changed(changed: change::Changed) -> Response<Body> {
+    match changed {
+        Ok(said) => page(StatusCode::OK, JSON, said.to_string()),
+        Err((status, why)) => page(status, super::reply::TEXT, why),
+    }
+}
+
+fn explanation(visitor: &Visitor, question: &Value) -> Response<Body> {
+    let bad = |why: String| page(StatusCode::BAD_REQUEST, JSON, json!({ "error": why }).to_string());
+    let peer = match question.get("client").and_then(Value::as_str).filter(|client| !client.is_empty()) {
+        None => visitor.peer.ip(),
+        Some(client) => match client.trim().parse::<IpAddr>() {
+            Ok(address) => address,
+            Err(_) => return bad(format!("`{client}` is no address")),
+        },
+    };
+    let request = question.get("request").and_then(Value::as_str).unwrap_or_default();
+    match asked::parse(request) {
+        Err(why) => bad(why),
+        Ok(request) => {
+            let live = visitor.admin.shared.live();
+            let line = format!("{} {}", request.method(), request.uri());
+            let mut said = explained_json(&live.policy, &explain(&live.policy, request, peer));
+            said["request"] = line.into();
+            page(StatusCode::OK, JSON, said.to_string())
+        }
     }
 }
 
 /// All metrics, in the format that is asked for.
-fn exposition(admin: &Admin, request: &Request<Incoming>) -> Response<Body> {
-    let format = metrics::Format::wanted(request.headers());
+fn exposition(admin: &Admin, headers: &HeaderMap) -> Response<Body> {
+    let format = metrics::Format::wanted(headers);
     let mut response = page(StatusCode::OK, format.content_type(), metrics::expose(&admin.shared, format));
     // What stands between, if anything, must not give the one format to who asks for the other.
     response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
@@ -49,21 +147,22 @@ fn exposition(admin: &Admin, request: &Request<Incoming>) -> Response<Body> {
 }
 
 /// Everything from now on.
-fn live(admin: &Admin, pace: &Arc<Pace>) -> Response<Body> {
+fn live(visitor: &Arc<Visitor>) -> Response<Body> {
+    let admin = &visitor.admin;
     let Ok(place) = admin.followers.clone().try_acquire_owned() else {
         let mut response = text(StatusCode::SERVICE_UNAVAILABLE, "as many follow as may\n");
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
+        response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("10"));
         return response;
     };
-    let follower = Follower::new(admin.newest.subscribe(), pace.clone(), place);
+    let follower = Follower::new(admin.newest.subscribe(), visitor.clone(), place);
     let mut response = page(StatusCode::OK, "text/event-stream", String::new());
     *response.body_mut() = Body::Events(Box::new(follower));
     response
 }
 
 /// Everything up to now.
-fn history(admin: &Admin, request: &Request<Incoming>) -> Response<Body> {
-    let seconds = match parameter(request, "seconds").map(str::parse::<usize>) {
+fn history(admin: &Admin, head: &request::Parts) -> Response<Body> {
+    let seconds = match parameter(head, "seconds").map(str::parse::<usize>) {
         None => SECONDS_MAX,
         Some(Ok(seconds)) => seconds.min(SECONDS_MAX),
         Some(Err(_)) => return text(StatusCode::BAD_REQUEST, "seconds is a whole number\n"),
@@ -76,9 +175,9 @@ fn history(admin: &Admin, request: &Request<Incoming>) -> Response<Body> {
     page(StatusCode::OK, JSON, columns(samples.iter(), kept))
 }
 
-fn top(admin: &Admin, request: &Request<Incoming>) -> Response<Body> {
+fn top(admin: &Admin, head: &request::Parts) -> Response<Body> {
     let shared = &admin.shared;
-    let (by, group, top): (_, _, &Top) = match parameter(request, "by") {
+    let (by, group, top): (_, _, &Top) = match parameter(head, "by") {
         Some("rate_limit") => ("rate_limit", "rate_limit", &shared.top_keys),
         Some("tenant") => ("tenant", "upstream", &shared.top_tenants),
         _ => return text(StatusCode::BAD_REQUEST, "by is rate_limit or tenant\n"),
@@ -99,21 +198,22 @@ fn top(admin: &Admin, request: &Request<Incoming>) -> Response<Body> {
 }
 
 /// The value of a parameter of the query. None that is known here needs decoding.
-fn parameter<'a>(request: &'a Request<Incoming>, name: &str) -> Option<&'a str> {
-    let query = request.uri().query()?;
+fn parameter<'a>(head: &'a request::Parts, name: &str) -> Option<&'a str> {
+    let query = head.uri.query()?;
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
-fn text(status: StatusCode, text: &'static str) -> Response<Body> {
-    page(status, "text/plain; charset=utf-8", text.to_string())
+fn refuse(refused: Refused) -> Response<Body> {
+    let mut response = page(refused.status, super::reply::TEXT, refused.why);
+    if refused.status == StatusCode::UNAUTHORIZED {
+        let bearer = HeaderValue::from_static("Bearer realm=\"tidegate\"");
+        response.headers_mut().insert(http::header::WWW_AUTHENTICATE, bearer);
+    }
+    response
 }
 
-fn page(status: StatusCode, kind: &'static str, text: String) -> Response<Body> {
-    let mut response = Response::new(Body::Whole(Bytes::from(text)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+fn not_allowed(allowed: &'static str) -> Response<Body> {
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "that method is not answered here\n");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }

@@ -19,6 +19,7 @@ pub(super) async fn watch(admin: &Admin) {
         for _ in 0..LOOKS {
             clock.tick().await;
             sampler.look();
+            admin.arrivals().look(admin.shared.clock.now(), &admin.shared.live());
         }
         let sample = sampler.sample(&admin.shared);
         admin.newest.send_replace(live::event(&sample));

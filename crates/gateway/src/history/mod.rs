@@ -11,6 +11,9 @@ pub(crate) use layout::{Layout, Tape};
 mod json;
 pub(crate) use json::{columns, row};
 
+mod arrivals;
+pub(crate) use arrivals::{Arrivals, Came, Worked};
+
 mod window;
 
 mod sampler;

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate_engine::{Capacity, LimitPolicy};
-use tidegate_gateway::{Explained, Explanation};
 use tidegate_policy::{Policy, TenantKey, Upstream, words};
 
-pub(crate) fn of(policy: &Policy, explained: &Explained) -> Value {
+use super::{Explained, Explanation};
+
+/// What is said of a request, as one object.
+#[must_use]
+pub fn explained_json(policy: &Policy, explained: &Explained) -> Value {
     match explained {
         Explained::Refused { status, why } => json!({ "status": status, "why": why }),
         Explained::NotFound { path } => json!({ "status": 404, "reason": "not_found", "path": path }),

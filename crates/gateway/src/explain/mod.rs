@@ -2,6 +2,9 @@
 //!
 //! It knows the policy and not how things stand, so it says which limits apply and not whether they would refuse.
 
+mod json;
+pub use json::explained_json;
+
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
