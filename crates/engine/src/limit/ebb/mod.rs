@@ -25,7 +25,7 @@ mod sums;
 
 use core::time::Duration;
 
-use estimate::Estimate;
+use estimate::{DEADLINE_SHARE, Estimate};
 use room::{Doubled, Room};
 use sums::{Smoothed, Sums};
 
@@ -163,8 +163,10 @@ impl Ebb {
     /// does for TCP's retransmission timer (RFC 6298). It is no multiple of the mean: where all that come in
     /// time take nearly as long as clients wait, whoever leaves then has been kept waiting.
     fn is_hasty(&self, latency: f64) -> bool {
-        let usual = self.answered.value() + self.deviation.value();
-        latency < if usual > 0.0 { usual } else { self.response.value() }
+        let (mean, usual) = (self.response.value(), self.answered.value() + self.deviation.value());
+        // From a part of the deadline on, answers do not take as long as usual any more.
+        let most = mean.max(DEADLINE_SHARE * seconds(self.policy.deadline));
+        latency < if usual > 0.0 { usual.min(most) } else { mean }
     }
 
     /// An answer has come whose client had given up: the upstream has worked for it all the same.
