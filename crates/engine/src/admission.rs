@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::breaker::{Breaker, Pass, Refused, Verdict};
 use crate::bulkhead::{Bulkheads, Held};
 use crate::codel::Codel;
-use crate::comeback::{Bound, Comeback, Room};
+use crate::comeback::{Bound, Comeback, Line, Room};
 use crate::damping::{Damping, Tried};
 use crate::decision::{Arrival, Decision, Event, Outcome, Permit, Reason, Rejection, Ticket, TicketId};
 use crate::flight::{Flight, Flying};
@@ -423,26 +423,23 @@ impl Admission {
             }
             _ => {}
         }
-        // Whoever comes before its time has its turn already. Otherwise one who hammers would use up everybody's.
-        if let Some(due) = self.damping.as_mut().and_then(|damping| damping.due(now, fingerprint)) {
-            return Rejection { reason, retry_after: due.since(now) };
-        }
-        let retry_after = self.turn(now, bound);
+        let line = self.damping.as_mut().map_or(Line::New, |damping| damping.line(now, fingerprint));
+        let retry_after = self.turn(now, bound, line);
         if let Some(damping) = &mut self.damping {
-            damping.refused(now, fingerprint, now.after(retry_after));
+            damping.refused(now, fingerprint, now.after(retry_after), line);
         }
         Rejection { reason, retry_after }
     }
 
     /// The next turn of those who are refused, for this bound or because there is no room for anybody.
-    fn turn(&mut self, now: Timestamp, bound: Option<Bound>) -> Duration {
+    fn turn(&mut self, now: Timestamp, bound: Option<Bound>, line: Line) -> Duration {
         let service = self.forecast.service();
         if let Some(bound) = bound {
-            return self.comeback.next_within(now, bound, service);
+            return self.comeback.next_within(now, bound, service, line);
         }
         let wait = self.forecast.wait(now, self.queue.len(), self.slots(now));
         let room = Room { service, slots: self.limit.current(), places: self.capacity_shown() };
-        self.comeback.next(now, wait, room)
+        self.comeback.next(now, wait, room, line)
     }
 
     /// Everything that must hold after every input, whatever came.

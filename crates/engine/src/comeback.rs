@@ -58,6 +58,25 @@ pub(crate) struct Bound {
     pub(crate) slots: u32,
 }
 
+/// Whether somebody who is refused was told a time before that has not come yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// No: it joins those who are to come back.
+    New,
+    /// Yes. Otherwise one who hammers would use up everybody's turns.
+    Joined,
+}
+
+impl Line {
+    /// By how much the line grows.
+    const fn by(self, gap: u64) -> Duration {
+        match self {
+            Self::New => Duration::from_nanos(gap),
+            Self::Joined => Duration::ZERO,
+        }
+    }
+}
+
 /// The moment up to which turns have been given out, and who comes when.
 #[derive(Debug, Default)]
 pub(crate) struct Comeback {
@@ -67,17 +86,21 @@ pub(crate) struct Comeback {
 }
 
 impl Comeback {
-    /// The next turn, seen from now. Those who wait have to be served first, which takes `wait`.
-    pub(crate) fn next(&mut self, now: Timestamp, wait: Duration, room: Room) -> Duration {
+    /// The next turn, seen from now. Those who wait have to be served first, which takes `wait`. It is used up, unless
+    /// whoever asks has one already: then it stands at the end of the line, and does not make it longer.
+    pub(crate) fn next(&mut self, now: Timestamp, wait: Duration, room: Room, line: Line) -> Duration {
         let Some(service) = room.service else { return wait };
         let slots = room.slots.max(1);
-        let gap = nanos(service).saturating_mul(SHARE) / u64::from(slots);
+        let gap = line.by(nanos(service).saturating_mul(SHARE) / u64::from(slots));
         let earliest = now.after(wait);
         if self.cursor.since(now) > LONGEST {
             self.cursor = earliest;
         }
-        self.cursor = self.cursor.max(earliest).after(Duration::from_nanos(gap));
+        self.cursor = self.cursor.max(earliest).after(gap);
         let turn = self.cursor.since(now);
+        if line == Line::Joined {
+            return turn;
+        }
         let at_once = u64::from(slots) + u64::from(room.places);
         let absorbed_in = nanos(service).saturating_mul(at_once) / u64::from(slots);
         let days = absorbed_in.div_ceil(DAY);
@@ -97,10 +120,11 @@ impl Comeback {
         now: Timestamp,
         bound: Bound,
         service: Option<Duration>,
+        line: Line,
     ) -> Duration {
         let Some(service) = service else { return Duration::ZERO };
         let free = service / bound.slots.max(1);
-        let gap = Duration::from_nanos(nanos(free).saturating_mul(SHARE));
+        let gap = line.by(nanos(free).saturating_mul(SHARE));
         let bounds = self.bounds.get_or_insert_with(|| Turns::new(BOUNDS));
         bounds.next(now, bound.key, free, gap, LONGEST)
     }
@@ -195,7 +219,7 @@ mod tests {
     }
 
     fn told(comeback: &mut Comeback, now: Timestamp, wait_ms: u64) -> u128 {
-        comeback.next(now, Duration::from_millis(wait_ms), room(240)).as_millis()
+        comeback.next(now, Duration::from_millis(wait_ms), room(240), Line::New).as_millis()
     }
 
     #[test]
@@ -215,7 +239,7 @@ mod tests {
             let mut comeback = Comeback::default();
             let mut arrivals = [0; 61];
             for _ in 0..1000 {
-                let told = comeback.next(SECOND, Duration::ZERO, room(places));
+                let told = comeback.next(SECOND, Duration::ZERO, room(places), Line::New);
                 arrivals[whole_seconds(told).as_secs() as usize] += 1;
             }
             let most = *arrivals.iter().max().unwrap();
@@ -230,7 +254,7 @@ mod tests {
         let mut comeback = Comeback::default();
         let ask = |comeback: &mut Comeback, at: u64, times: usize| {
             let at = Timestamp::from_millis(at);
-            (0..times).map(|_| comeback.next(at, Duration::ZERO, room(0))).max().unwrap().as_secs()
+            (0..times).map(|_| comeback.next(at, Duration::ZERO, room(0), Line::New)).max().unwrap().as_secs()
         };
         assert_eq!(ask(&mut comeback, 1000, 8), 1, "the eighth would be one too many");
         assert_eq!(ask(&mut comeback, 1500, 7), 0);
@@ -257,8 +281,8 @@ mod tests {
         let longest = (0..100_000).map(|_| told(&mut comeback, SECOND, 0)).max();
         assert!(longest.is_some_and(|longest| (60_000..=60_010).contains(&longest)), "{longest:?}");
         let hour = Room { service: Some(Duration::from_secs(3600)), slots: 1, places: 0 };
-        assert_eq!(comeback.next(SECOND, Duration::MAX, hour), Timestamp::MAX.since(SECOND));
+        assert_eq!(comeback.next(SECOND, Duration::MAX, hour, Line::New), Timestamp::MAX.since(SECOND));
         let unknown = Room { service: None, ..hour };
-        assert_eq!(Comeback::default().next(SECOND, Duration::ZERO, unknown), Duration::ZERO);
+        assert_eq!(Comeback::default().next(SECOND, Duration::ZERO, unknown, Line::New), Duration::ZERO);
     }
 }

@@ -8,6 +8,7 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use crate::comeback::Line;
 use crate::decision::{Arrival, Attempt};
 use crate::policy::RetryPolicy;
 use crate::queue::Rank;
@@ -130,17 +131,20 @@ impl Damping {
         self.budget.try_spend()
     }
 
-    /// When a caller is to come back that was told so a while ago, if its time has not come yet.
-    pub(crate) fn due(&mut self, now: Timestamp, fingerprint: Option<u64>) -> Option<Timestamp> {
-        let known = fingerprint.filter(|_| self.policy.damp && !self.crowd.is_too_large(now))?;
-        self.told.due(now, known).filter(|due| *due > now)
+    /// Whether a caller that is refused was told a time before that has not come yet.
+    pub(crate) fn line(&mut self, now: Timestamp, fingerprint: Option<u64>) -> Line {
+        let known = fingerprint.filter(|_| self.policy.damp && !self.crowd.is_too_large(now));
+        let due = known.and_then(|known| self.told.due(now, known));
+        if due.is_some_and(|due| due > now) { Line::Joined } else { Line::New }
     }
 
-    /// It was refused, and told to come back at this time.
-    pub(crate) fn refused(&mut self, now: Timestamp, fingerprint: Option<u64>, until: Timestamp) {
+    /// It was refused, and told to come back at this time. Whoever is told so again is no more of a crowd than before.
+    pub(crate) fn refused(&mut self, now: Timestamp, fingerprint: Option<u64>, until: Timestamp, line: Line) {
         if let Some(fingerprint) = fingerprint.filter(|_| self.policy.damp) {
             self.told.tell(now, fingerprint, until.min(now.after(MEMORY)));
-            self.crowd.one_more(now);
+            if line == Line::New {
+                self.crowd.one_more(now);
+            }
         }
     }
 

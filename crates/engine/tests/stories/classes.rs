@@ -231,18 +231,18 @@ fn coming_back_as_told_is_no_retry() {
         200ms done b
         201ms arrive e2#e
         210ms arrive x
-        1000ms arrive e3?#e
+        500ms arrive e3?#e
         2200ms arrive e4?#e
         ",
         expect![[r#"
             0ms arrive: a goes
             100ms done: nothing
             100ms arrive: b goes, c waits, d waits, e queue_full (500 ms)
-            150ms arrive: e queue_full (650 ms)
+            150ms arrive: e queue_full (450 ms)
             200ms done: c goes
             201ms arrive: e2 waits
             210ms arrive: x waits, e2 pushed_out
-            1000ms arrive: e3 retry_budget (0 ms)
+            500ms arrive: e3 retry_budget (0 ms)
             2200ms arrive: e4 queue_full (2300 ms)
         "#]],
     );
