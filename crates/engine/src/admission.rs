@@ -171,7 +171,8 @@ impl Admission {
             self.counts.completed += 1;
             self.bulkheads.leave(flying.held);
             let took = now.since(flying.since);
-            self.queue.freed(flying.place, flying.slots, flying.charged, took);
+            let limit = self.limit.current();
+            self.queue.freed(flying.place, flying.slots, flying.charged, took, limit);
             if !matches!(outcome, Outcome::Failure | Outcome::Ignore) {
                 self.forecast.observe(took);
             }

@@ -74,8 +74,8 @@ impl Admission {
     /// Whether the tenant takes or waits for as much as it may, now that there is too little for all.
     fn tenant_has_its_share(&self, arrival: &Arrival, place: Place) -> bool {
         let (Some(share), Some(tenant)) = (self.tenant_share, arrival.tenant) else { return false };
-        f64::from(self.queue.held_by(place, tenant).saturating_add(place.slots(u32::MAX)))
-            > self.tenant_most(share)
+        let holds = self.queue.held_by(place, tenant).saturating_add(place.slots(u32::MAX).into());
+        holds as f64 > self.tenant_most(share)
     }
 
     /// How many slots a tenant may hold whose share this is.

@@ -49,7 +49,7 @@ impl Class {
     }
 
     /// How many slots are given to others of the class before somebody has one who joins it now.
-    pub(crate) fn ahead(&self, place: Place) -> u32 {
+    pub(crate) fn ahead(&self, place: Place) -> u64 {
         self.flows.ahead(place.flow, place.rank, place.weight, place.cost.get(), self.service)
     }
 

@@ -8,7 +8,8 @@
 //! divided evenly among those who ask for more.
 //!
 //! Nothing is saved up. A flow that begins to wait has used at least as much as the one that was served last, so a tenant
-//! that was away for an hour does not come back with an hour's worth of credit.
+//! that was away for an hour does not come back with an hour's worth of credit. Nor is anybody kept away for long by what
+//! its requests have taken: a debt is bounded, since a stall of the upstream is nobody's doing.
 //!
 //! The number of flows is fixed. A tenant's hash names a hand of six of them; it takes the one that it has already, else one
 //! that nobody uses, else it shares the one in which least waits. So tenants share only where there are more of them than
@@ -32,6 +33,16 @@ const FLOW_BITS: u32 = 10;
 const HAND: u32 = 6;
 /// What a request is taken to need while nothing is known, in nanoseconds. All alike, so any number does.
 pub(super) const UNKNOWN: u64 = 1_000_000;
+/// What a flow owes to the others is at most what all slots do in so long, as long as an upstream may usually take to answer
+/// at all: if a request takes longer than that, the client has gone and the work goes on without it.
+const DEBT_MOST: Duration = Duration::from_secs(2);
+/// For the forecast a flow is behind only with what is more than so many requests usually take.
+const BEHIND: u64 = 4;
+/// No request is charged more in advance, in slot-nanoseconds: 36 years.
+const CHARGE_MOST: u64 = 1 << 60;
+/// When so much virtual time has been used, all of it is counted from a later moment, so that it never ends. What is further
+/// behind than a half of this would be forgotten, and nobody is.
+const REBASE: u64 = 1 << 62;
 /// A flow's usual service time is smoothed over about so many requests.
 const SMOOTHING: u64 = 8;
 
@@ -51,11 +62,11 @@ struct Flow {
     /// Whose it is. Means nothing while the flow is idle.
     owner: u64,
     /// Slots that its requests take or wait for. Idle at zero.
-    holds: u32,
+    holds: u64,
     /// Those who wait, first tries and retries.
     lists: [List; 2],
-    /// Slots that they wait for.
-    slots: [u32; 2],
+    /// Slots that they wait for. A hundred thousand requests of any width fit in.
+    slots: [u64; 2],
     /// When each of the lists began to have somebody: decides between flows that have used the same.
     since: [u64; 2],
     /// Virtual time used, in slot-nanoseconds.
@@ -92,7 +103,7 @@ pub(crate) struct Flows {
     next: [Heap; 2],
     /// All flows with somebody waiting, the longest first.
     longest: Heap,
-    slots: [u32; 2],
+    slots: [u64; 2],
 }
 
 impl Flows {
@@ -134,19 +145,19 @@ impl Flows {
     }
 
     /// Slots that the tenant takes or waits for; zero if the flow is another's as well, who is not to suffer for it.
-    pub(crate) fn held_by(&self, flow: u16, tenant: Tenant) -> u32 {
+    pub(crate) fn held_by(&self, flow: u16, tenant: Tenant) -> u64 {
         let flow = &self.flows[usize::from(flow)];
         if flow.owner == tenant.id { flow.holds } else { 0 }
     }
 
     pub(crate) fn enter(&mut self, flow: u16, slots: u32) {
         let flow = &mut self.flows[usize::from(flow)];
-        flow.holds = flow.holds.saturating_add(slots);
+        flow.holds += u64::from(slots);
     }
 
     pub(crate) fn leave(&mut self, flow: u16, slots: u32) {
         let flow = &mut self.flows[usize::from(flow)];
-        flow.holds = flow.holds.saturating_sub(slots);
+        flow.holds = flow.holds.saturating_sub(slots.into());
     }
 
     pub(crate) fn list(&mut self, flow: u16, rank: Rank) -> &mut List {
@@ -167,15 +178,15 @@ impl Flows {
             self.order += 1;
             flow.since[rank as usize] = self.order;
         }
-        flow.slots[rank as usize] += slots;
-        self.slots[rank as usize] += slots;
+        flow.slots[rank as usize] += u64::from(slots);
+        self.slots[rank as usize] += u64::from(slots);
         self.stand(id);
     }
 
     /// Somebody was taken out of a list.
     pub(crate) fn was_taken_out(&mut self, id: u16, rank: Rank, slots: u32) {
-        self.flows[usize::from(id)].slots[rank as usize] -= slots;
-        self.slots[rank as usize] -= slots;
+        self.flows[usize::from(id)].slots[rank as usize] -= u64::from(slots);
+        self.slots[rank as usize] -= u64::from(slots);
         self.stand(id);
     }
 
@@ -185,7 +196,7 @@ impl Flows {
     }
 
     /// The list of the flow in which most waits, retries before first tries; with how many slots it waits for.
-    pub(crate) fn longest(&self) -> Option<(u16, Rank, u32)> {
+    pub(crate) fn longest(&self) -> Option<(u16, Rank, u64)> {
         let id = self.longest.first()?;
         let slots = self.flows[usize::from(id)].slots;
         Some((id, if slots[1] > 0 { Rank::Retry } else { Rank::First }, slots[0] + slots[1]))
@@ -197,20 +208,21 @@ impl Flows {
     }
 
     /// Slots that a flow waits for.
-    pub(crate) fn waits_for(&self, flow: u16) -> u32 {
+    pub(crate) fn waits_for(&self, flow: u16) -> u64 {
         let slots = self.flows[usize::from(flow)].slots;
         slots[0] + slots[1]
     }
 
     /// Slots that all wait for.
-    pub(crate) const fn slots(&self) -> u32 {
+    pub(crate) const fn slots(&self) -> u64 {
         self.slots[0] + self.slots[1]
     }
 
     /// How many slots are given to others before somebody who joins this flow now has one, if nobody joins after. Flows
     /// take turns, so each goes at most once for each that this one has in front; nor can there be more than wait. A turn
-    /// is so much time, so whoever takes a slot for half as long as is `usual` has two while the others have one.
-    pub(crate) fn ahead(&self, id: u16, rank: Rank, weight: NonZeroU32, cost: u32, usual: u64) -> u32 {
+    /// is so much time, so whoever takes a slot for half as long as is `usual` has two while the others have one. Before it
+    /// has one at all, each of the others has as many as it is behind with.
+    pub(crate) fn ahead(&self, id: u16, rank: Rank, weight: NonZeroU32, cost: u32, usual: u64) -> u64 {
         let flow = &self.flows[usize::from(id)];
         let of_rank = |rank: Rank| {
             let waits = flow.slots[rank as usize];
@@ -218,19 +230,27 @@ impl Flows {
                 (0, _) | (_, 0) => waits,
                 (service, usual) => {
                     let usual_ones = u128::from(waits) * u128::from(service) / u128::from(usual);
-                    u32::try_from(usual_ones).unwrap_or(u32::MAX)
+                    u64::try_from(usual_ones).unwrap_or(u64::MAX)
                 }
             };
-            let turns = (own / weight).saturating_add(cost);
+            // A few requests more or less are the ordinary back and forth.
+            let behind = self.debt(id).saturating_sub(usual.saturating_mul(BEHIND));
+            let owed = behind.checked_div(usual).unwrap_or(0);
+            let turns = (own / u64::from(weight.get())).saturating_add(cost.into()).saturating_add(owed);
             let taking_turns =
                 self.next[rank as usize].len().saturating_add(u32::from(waits == 0)).saturating_sub(1);
             let others = self.slots[rank as usize] - waits;
-            own.saturating_add(others.min(turns.saturating_mul(taking_turns)))
+            own.saturating_add(others.min(turns.saturating_mul(taking_turns.into())))
         };
         match rank {
             Rank::First => of_rank(Rank::First),
             Rank::Retry => self.slots[Rank::First as usize].saturating_add(of_rank(Rank::Retry)),
         }
+    }
+
+    /// How far a flow is behind with what it has used, in virtual time.
+    fn debt(&self, id: u16) -> u64 {
+        self.flows[usize::from(id)].used.saturating_sub(self.clock)
     }
 
     /// How long a slot is usually taken by this flow's requests, or by `others`' if that is not known.
@@ -249,20 +269,46 @@ impl Flows {
             flow.used = flow.used.max(self.clock);
         }
         self.clock = self.clock.max(flow.used);
-        let charged = slot_nanos / u64::from(weight.get());
+        let charged = (slot_nanos / u64::from(weight.get())).min(CHARGE_MOST);
         flow.used = flow.used.saturating_add(charged);
         self.stand(id);
+        if self.clock >= REBASE {
+            self.rebase();
+        }
         charged
     }
 
-    /// A request of the flow is done: what it took is charged in the place of what was expected.
-    pub(crate) fn settle(&mut self, id: u16, charged: u64, took: Duration, slots: u32, weight: NonZeroU32) {
+    /// A request of the flow is done: what it took is charged in the place of what was expected. There are `limit` slots.
+    pub(crate) fn settle(
+        &mut self,
+        id: u16,
+        charged: u64,
+        took: Duration,
+        slots: u32,
+        weight: NonZeroU32,
+        limit: u32,
+    ) {
         let took = nanos(took);
+        let weight = u64::from(weight.get());
+        let most = nanos(DEBT_MOST).saturating_mul(limit.into()) / weight;
         let flow = &mut self.flows[usize::from(id)];
-        let owed = took.saturating_mul(u64::from(slots)) / u64::from(weight.get());
-        flow.used = flow.used.saturating_sub(charged).saturating_add(owed);
+        let owed = took.saturating_mul(u64::from(slots)) / weight;
+        let used = flow.used.saturating_sub(charged).saturating_add(owed);
+        // What others have charged in advance may put it further ahead than that, but no more than it was.
+        flow.used = used.min(self.clock.saturating_add(most).max(flow.used));
         flow.service = smoothed(flow.service, took);
         self.stand(id);
+    }
+
+    /// Counts virtual time from a later moment.
+    fn rebase(&mut self) {
+        let later = self.clock - REBASE / 2;
+        self.clock -= later;
+        for id in 0..self.flows.len() as u16 {
+            let flow = &mut self.flows[usize::from(id)];
+            flow.used = flow.used.saturating_sub(later);
+            self.stand(id);
+        }
     }
 
     /// Puts a flow where it belongs in all heaps.
@@ -277,7 +323,7 @@ impl Flows {
         }
         match flow.slots[0] + flow.slots[1] {
             0 => self.longest.remove(id),
-            slots => self.longest.set(id, (u64::MAX - u64::from(slots), 0)),
+            slots => self.longest.set(id, (u64::MAX - slots, 0)),
         }
     }
 }
@@ -346,7 +392,7 @@ mod tests {
         let mut flows = Flows::new();
         let [quick, slow] = [(1, 10, 4), (2, 90, 20)].map(|(number, millis, waiting)| {
             let flow = enter(&mut flows, number);
-            flows.settle(flow, 0, Duration::from_millis(millis), 1, NonZeroU32::MIN);
+            flows.settle(flow, 0, Duration::from_millis(millis), 1, NonZeroU32::MIN, 100);
             (0..waiting).for_each(|_| flows.was_put_in(flow, Rank::First, 1));
             flow
         });
@@ -354,6 +400,45 @@ mod tests {
         assert_eq!(ahead(quick, 0), 4 + 5, "nothing is known: one turn each");
         assert_eq!(ahead(quick, 20_000_000), 2 + 3, "four of its own are as good as two");
         assert_eq!(ahead(slow, 20_000_000), 90 + 4, "and no more of others than there are");
+    }
+
+    /// Two stalls, one of which lasted for ever: what is owed for them is paid within a bounded time.
+    #[test]
+    fn a_debt_is_bounded_and_the_forecast_knows_of_it() {
+        let mut flows = Flows::new();
+        let [stalled, other] = [1, 2].map(|number| enter(&mut flows, number));
+        let settle = |flows: &mut Flows, took| flows.settle(stalled, 0, took, 1, NonZeroU32::MIN, 10);
+        settle(&mut flows, Duration::from_secs(5));
+        assert_eq!(flows.debt(stalled), 5_000_000_000);
+        (0..100).for_each(|_| flows.was_put_in(other, Rank::First, 1));
+        let ahead = |flows: &Flows| flows.ahead(stalled, Rank::First, NonZeroU32::MIN, 1, 100_000_000);
+        assert_eq!(
+            ahead(&flows),
+            46 + 1,
+            "five seconds are fifty of the other's requests, four of them as usual"
+        );
+        settle(&mut flows, Duration::from_secs(60));
+        assert_eq!(flows.debt(stalled), 20_000_000_000, "two seconds of ten slots");
+        settle(&mut flows, Duration::MAX);
+        assert_eq!(flows.debt(stalled), 20_000_000_000);
+        assert_eq!(ahead(&flows), 100, "no more than there are");
+    }
+
+    /// Virtual time goes on for as long as it likes, and the order stays what it was.
+    #[test]
+    fn virtual_time_never_ends() {
+        let mut flows = Flows::new();
+        let [one, two, three] = [1, 2, 3].map(|number| enter(&mut flows, number));
+        for flow in [one, two, three] {
+            (0..2).for_each(|_| flows.was_put_in(flow, Rank::First, 1));
+        }
+        for round in 0..10_000 {
+            let (turn, rank) = flows.turn().unwrap();
+            assert_eq!(turn, [one, two, three][round % 3], "round {round}");
+            flows.was_taken_out(turn, rank, 1);
+            flows.charge(turn, u64::MAX, NonZeroU32::MIN);
+            flows.was_put_in(turn, rank, 1);
+        }
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl Queue {
     }
 
     /// Slots that the tenant takes or waits for in its class.
-    pub(crate) fn held_by(&self, place: Place, tenant: Tenant) -> u32 {
+    pub(crate) fn held_by(&self, place: Place, tenant: Tenant) -> u64 {
         self.class(place).flows.held_by(place.flow, tenant)
     }
 
@@ -212,12 +212,12 @@ impl Queue {
         charged
     }
 
-    /// What somebody was given is free again, after it was taken for so long.
-    pub(crate) fn freed(&mut self, place: Place, slots: u32, charged: u64, took: Duration) {
+    /// What somebody was given is free again, after it was taken for so long. There are `limit` slots.
+    pub(crate) fn freed(&mut self, place: Place, slots: u32, charged: u64, took: Duration, limit: u32) {
         let class = self.class_mut(place);
         class.in_flight -= slots;
         class.observe(nanos(took));
-        class.flows.settle(place.flow, charged, took, slots, place.weight);
+        class.flows.settle(place.flow, charged, took, slots, place.weight, limit);
         for class in &mut self.classes {
             class.guess(nanos(took));
         }
@@ -227,8 +227,8 @@ impl Queue {
     /// How many slots are given to others before somebody has one who comes now.
     pub(crate) fn ahead(&self, place: Place) -> u32 {
         let before =
-            self.classes[..usize::from(place.class)].iter().map(|class| class.flows.slots()).sum::<u32>();
-        before.saturating_add(self.class(place).ahead(place))
+            self.classes[..usize::from(place.class)].iter().map(|class| class.flows.slots()).sum::<u64>();
+        u32::try_from(before.saturating_add(self.class(place).ahead(place))).unwrap_or(u32::MAX)
     }
 
     /// What its class has whatever the others want: its share of the slots, and how many of those are given to others of
@@ -237,7 +237,7 @@ impl Queue {
         let class = self.class(place);
         // What is left of it for retries is another question.
         let guaranteed = class.floor > 0.0 && place.rank == Rank::First;
-        guaranteed.then(|| (class.floor, class.ahead(place)))
+        guaranteed.then(|| (class.floor, u32::try_from(class.ahead(place)).unwrap_or(u32::MAX)))
     }
 
     /// The share of so many slots that is left to a class by those that are more important, as it was lately; at least its
@@ -285,7 +285,7 @@ impl Queue {
             {
                 return self.last(class, flow, Rank::Retry);
             }
-            let own = class.flows.waits_for(place.flow).saturating_add(place.cost.get());
+            let own = class.flows.waits_for(place.flow).saturating_add(place.cost.get().into());
             if slots > own && rank == place.rank { self.last(class, flow, rank) } else { None }
         })
     }
@@ -334,7 +334,7 @@ impl Queue {
         let sum = |number: fn(&Class) -> u32| self.classes.iter().map(number).sum::<u32>();
         debug_assert_eq!(sum(|class| class.len), self.len(), "the classes and the queue disagree");
         debug_assert_eq!(sum(|class| class.in_flight), taken, "the classes and the flight disagree");
-        debug_assert_eq!(self.is_empty(), sum(|class| class.flows.slots()) == 0);
+        debug_assert_eq!(self.is_empty(), self.classes.iter().all(|class| class.flows.slots() == 0));
     }
 
     fn class(&self, place: Place) -> &Class {

@@ -193,6 +193,32 @@ fn a_wide_request_waits_for_as_many_slots_as_it_takes() {
     );
 }
 
+/// However wide requests say that they are, all of them have their turn.
+#[test]
+fn widths_do_not_overflow() {
+    check(
+        policy(4, 9, 10_000),
+        "
+        0ms arrive a b*4294967295 c*4294967295 d:one*4294967295 e:one*4294967295
+        10ms done a
+        20ms done d
+        30ms leave c
+        30ms arrive f:one
+        40ms done b
+        50ms done e
+        ",
+        expect![[r#"
+            0ms arrive: a goes, b waits, c waits, d waits, e waits
+            10ms done: d goes
+            20ms done: b goes
+            30ms leave: nothing
+            30ms arrive: f wait_too_long (7 ms)
+            40ms done: e goes
+            50ms done: nothing
+        "#]],
+    );
+}
+
 /// Retries go behind first tries, of whatever tenant, and give them their place; they are let in as far as the budget
 /// pays for them, which is one at first and one for every second first try.
 #[test]
