@@ -58,7 +58,12 @@ pub(crate) const LAYERS: &[Layer] = &[
         workspace: Workspace::Only(&["tidegate-engine"]),
         outside: Outside::Any,
     },
-    Layer { name: "tidegate-flow", workspace: Workspace::Only(&["tidegate-engine"]), outside: Outside::Any },
+    // Goes into other people's services too: what its adapters adapt, and nothing else.
+    Layer {
+        name: "tidegate-flow",
+        workspace: Workspace::Only(&["tidegate-engine"]),
+        outside: Outside::Only(&["futures-core", "futures-sink", "metrics", "tokio"]),
+    },
     Layer { name: "tidegate-workload", workspace: Workspace::Before, outside: Outside::Any },
     Layer { name: "tidegate-sim", workspace: Workspace::Before, outside: Outside::Any },
     Layer { name: "tidegate-load", workspace: Workspace::Before, outside: Outside::Any },
