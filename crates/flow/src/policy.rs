@@ -19,6 +19,9 @@ pub enum Slowest {
     Decides,
     /// A subscriber that has kept a producer waiting for so long is cut off: what is in its buffer is dropped, and its
     /// last signal is [`Failure::TooSlow`](crate::Failure::TooSlow). With zero, nobody ever waits for a subscriber.
+    ///
+    /// Only [`submit`](crate::Publisher::submit) waits, so only it cuts off; it does so by a timer of tokio's, and has to
+    /// be awaited in a runtime that has timers. A subscriber that takes an item in time is never cut off, however slow.
     CutOff {
         /// How long a producer waits for it.
         after: Duration,

@@ -294,10 +294,11 @@ impl<T> State<T> {
     pub(crate) fn request(&mut self, now: Timestamp, key: Key, more: u64) {
         let Some(one) = self.get_mut(key) else { return };
         match one.standing {
-            // After its end nothing has an effect (rule 3.6), but what is in the buffer still has to be asked for.
+            // After the last signal nothing has an effect (rule 3.6). What is in the buffer still has to be asked for, so
+            // until it is empty the last signal has not been given, and a mistake is one (rule 3.9).
             Standing::Ended => return,
-            Standing::Active if more == 0 => return self.fail_one(now, key.index, Failure::AskedForNothing),
-            Standing::Ending(_) if more == 0 => return,
+            Standing::Ending(_) if one.buffer.is_empty() => return,
+            _ if more == 0 => return self.fail_one(now, key.index, Failure::AskedForNothing),
             Standing::Active | Standing::Ending(_) => one.buffer.request(more),
         }
         self.told(key.index);

@@ -39,7 +39,8 @@ pub enum WhenFull {
     DiscardOldest,
     /// It is dropped, and its handle says so.
     DiscardNewest,
-    /// It waits for room, first come, first served; refused and given back after `timeout`.
+    /// It waits for room, first come, first served; refused and given back after `timeout`, or at its deadline when that
+    /// is sooner. Needs a runtime of tokio's that has timers.
     Block {
         /// How long.
         timeout: Duration,

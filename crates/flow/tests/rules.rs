@@ -447,6 +447,11 @@ fn rule_3_09_asking_for_nothing_is_a_failure_told_to_the_subscriber() {
     right.request(3);
     assert_eq!(signals(&mut right), items(0..3));
     assert!(Failure::AskedForNothing.to_string().contains("request(0)"));
+    // Also when the publisher is done, as long as that has not been told.
+    submit(&publisher, 3..5);
+    publisher.complete();
+    right.request(0);
+    assert_eq!(signals(&mut right), [Signal::Failure("asked for nothing"), Signal::End]);
 }
 
 /// The publisher makes use of the right to let items in while somebody asks, in the thread that asks.
