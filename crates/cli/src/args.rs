@@ -21,9 +21,10 @@ Examples:
   tidegate explain tidegate.toml --request 'POST /checkout'
   tidegate size --workers 4 --service-time 200ms --wait 500ms
   tidegate simulate scenarios/article-003.toml      what would a policy have done?
+  tidegate load http://127.0.0.1:8102/ --rate 500   what does it do on real sockets?
 
 Exit codes: 0 done; 1 failure at run time; 2 usage; 69 cannot bind; 78 bad policy;
-99 an expectation was not met."
+99 an expectation or a threshold was not met."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Replay(Box<crate::replay::ReplayArgs>),
     /// Plays a scenario against policies, in virtual time, and shows what came of it.
     Simulate(SimulateArgs),
+    /// Sends requests when they are due, whatever becomes of them, and shows what came of it.
+    Load(Box<crate::load::LoadArgs>),
     /// Runs the lab's slow upstream, which takes on whatever comes.
     Upstream(UpstreamArgs),
     /// Prints the JSON schema of the policy file, for editors.

@@ -8,6 +8,7 @@ mod demo;
 mod exit;
 mod explain;
 mod lab;
+mod load;
 mod replay;
 mod run;
 mod schema;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Size(args) => size::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Upstream(args) => lab::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions { shell } => {

@@ -303,7 +303,7 @@ impl<'a> World<'a> {
     }
 
     fn plan_arrivals(&mut self, crowd: u16) {
-        if let Some((at, count)) = self.crowds[usize::from(crowd)].next() {
+        if let Some((at, count)) = self.crowds[usize::from(crowd)].next_arrivals() {
             self.agenda.plan(Timestamp::ZERO.after(at), Rank::Arrival, Event::Arrive(crowd, count));
         }
     }

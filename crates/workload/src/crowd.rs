@@ -66,7 +66,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// When the next come who do not wait for anything, and how many.
-    pub fn next(&mut self) -> Option<(Duration, u32)> {
+    pub fn next_arrivals(&mut self) -> Option<(Duration, u32)> {
         match &mut self.source {
             Source::Open(arrivals) => arrivals.next(&mut self.arriving),
             Source::Bursts { left } => {

@@ -38,3 +38,6 @@ pub use scenario::{
     Arrivals, BEST_STATIC, Capacity, Change, Clients, Kind, NO_CONTROL, NamedPolicy, Piece, Product,
     Scenario, ScenarioError, Service, ServiceTime, Spacing, check_field,
 };
+
+mod threshold;
+pub use threshold::{BadThreshold, Crossed, Threshold};

@@ -186,6 +186,11 @@ impl Meter {
         &self.report
     }
 
+    /// It ends now, which may be before the end of the scenario.
+    pub fn cut_short(&mut self, now: Duration) {
+        self.report.watched = self.report.watched.min(now.saturating_sub(self.warmup));
+    }
+
     /// The report, after `events` events with this trace.
     pub fn finish(mut self, events: u64, trace: u64) -> Report {
         self.report.goodput_of_runs = vec![self.report.all.goodput];

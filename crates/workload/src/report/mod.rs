@@ -19,7 +19,7 @@ mod wire;
 mod words;
 
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 
 pub use html::{MadeBy, page};
 pub use latency::Latencies;

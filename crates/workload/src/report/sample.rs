@@ -8,12 +8,12 @@ use tidegate_engine::Reason;
 use super::{Gauges, Meter, Report, Try};
 use crate::scenario::Scenario;
 
-pub(super) fn scenario() -> Scenario {
+pub(crate) fn scenario() -> Scenario {
     parse("sample.toml", "Two kinds of requests come for ten seconds.")
 }
 
 /// A scenario with a name and a story of one's own.
-pub(super) fn parse(file: &str, story: &str) -> Scenario {
+pub(crate) fn parse(file: &str, story: &str) -> Scenario {
     let text = format!(
         r#"
         story = '''{story}'''
@@ -39,7 +39,7 @@ pub(super) fn parse(file: &str, story: &str) -> Scenario {
     Scenario::parse(&text, Path::new(file)).expect("it is a scenario")
 }
 
-pub(super) fn reports() -> Vec<Report> {
+pub(crate) fn reports() -> Vec<Report> {
     vec![report("no control", 20), report("gate", 2), report("best static limit", 3)]
 }
 

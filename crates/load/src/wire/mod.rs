@@ -1,0 +1,104 @@
+//! The two protocols: an attempt goes out as a request, and what comes back is read to its end.
+//!
+//! Nothing is decided here. An attempt is a task that ends with an [`Event`]; whoever drops the task ends the exchange,
+//! with its connection over HTTP/1.1, with its stream over HTTP/2.
+
+pub(crate) mod head;
+pub(crate) mod http1;
+pub(crate) mod http2;
+pub(crate) mod watched;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use tidegate_workload::WireError;
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, mpsc};
+
+use crate::clock::Clock;
+use crate::play::{Heard, Order};
+
+/// What all exchanges know.
+pub(crate) struct Shared {
+    pub(crate) address: SocketAddr,
+    pub(crate) clock: Clock,
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) places: Places,
+}
+
+/// What came of something that was begun.
+pub(crate) enum Event {
+    /// An attempt has ended.
+    Ended {
+        order: Order,
+        times: Times,
+        heard: Heard,
+        /// Its connection, if it can carry another.
+        kept: Option<Box<http1::Connection>>,
+    },
+    /// A connection of HTTP/2 stands, or could not be opened.
+    Opened(Result<(http2::Connection, Duration), WireError>),
+}
+
+/// When an attempt went out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    /// When its first byte was written; `None` if none ever was.
+    pub(crate) sent: Option<Duration>,
+    /// How long it took to open a connection for it, if that was needed.
+    pub(crate) connecting: Option<Duration>,
+}
+
+/// How many connections are open. Each holds a place until it is closed, however it ends.
+#[derive(Clone, Default)]
+pub(crate) struct Places(Arc<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    taken: AtomicU64,
+    /// Somebody has left.
+    left: Notify,
+}
+
+/// A place for a connection.
+pub(crate) struct Place(Places);
+
+impl Places {
+    /// One, if fewer than so many are taken.
+    pub(crate) fn take(&self, most: usize) -> Option<Place> {
+        if self.taken() >= most as u64 {
+            return None;
+        }
+        self.0.taken.fetch_add(1, Relaxed);
+        Some(Place(self.clone()))
+    }
+
+    pub(crate) fn taken(&self) -> u64 {
+        self.0.taken.load(Relaxed)
+    }
+
+    /// Waits until one has been given back since this was waited for last.
+    pub(crate) async fn given_back(&self) {
+        self.0.left.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.taken.fetch_sub(1, Relaxed);
+        self.0.0.left.notify_one();
+    }
+}
+
+impl Shared {
+    /// Opens a connection, and says how long that took.
+    pub(crate) async fn connect(&self) -> Result<(TcpStream, Duration), WireError> {
+        let began = self.clock.elapsed();
+        let stream = TcpStream::connect(self.address).await.map_err(|_| WireError::Connect)?;
+        // Requests are small, and what waits for more to send with them would be lag.
+        let _ = stream.set_nodelay(true);
+        Ok((stream, self.clock.elapsed().saturating_sub(began)))
+    }
+}
