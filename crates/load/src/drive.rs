@@ -95,7 +95,6 @@ struct Driver<'a> {
     settings: &'a Settings,
     connections_max: usize,
     play: Play<'a>,
-    requests: Requests,
     shared: Arc<Shared>,
     events: mpsc::Receiver<Event>,
     #[expect(clippy::vec_box, reason = "they move in and out of tasks, and are large")]
@@ -130,7 +129,8 @@ impl<'a> Driver<'a> {
         let connections_max =
             settings.connections_max.min(descriptors.saturating_sub(DESCRIPTORS_RESERVED)).max(1);
         let (sender, events) = mpsc::channel(EVENTS_MAX);
-        let shared = Shared { address, clock: Clock::start(), events: sender, places: Places::default() };
+        let shared =
+            Shared { address, clock: Clock::start(), events: sender, places: Places::default(), requests };
         let mut play = Play::new(scenario, name, settings.outstanding_max.max(1));
         play.meter().sending().connections_max = connections_max as u64;
         Ok(Self {
@@ -138,7 +138,6 @@ impl<'a> Driver<'a> {
             settings,
             connections_max,
             play,
-            requests,
             shared: Arc::new(shared),
             events,
             idle: Vec::new(),
@@ -160,10 +159,10 @@ impl<'a> Driver<'a> {
                 self.opened(opened, Duration::ZERO);
             }
         }
-        let Shared { address, events, places, .. } = &*self.shared;
-        let (address, events, places) = (*address, events.clone(), places.clone());
-        // The play begins now.
-        self.shared = Arc::new(Shared { address, clock: Clock::start(), events, places });
+        // The play begins now; the one connection that there may be knows no clock.
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.clock = Clock::start();
+        }
     }
 
     async fn drive(mut self, watch: &mut dyn FnMut(&Snapshot)) -> Result<Report, Failure> {
@@ -259,11 +258,11 @@ impl<'a> Driver<'a> {
         let task = match self.settings.protocol {
             Protocol::Http1 => {
                 let Some(from) = self.connection() else { return false };
-                tokio::spawn(http1::exchange(shared, from, order, self.requests.make(&order)))
+                tokio::spawn(http1::exchange(shared, from, order))
             }
             Protocol::Http2 => {
                 let Some(stream) = self.stream() else { return false };
-                tokio::spawn(http2::exchange(shared, stream, order, self.requests.make(&order)))
+                tokio::spawn(http2::exchange(shared, stream, order))
             }
         };
         let index = order.key.index;

@@ -39,12 +39,15 @@ mod model;
 mod passage;
 mod play;
 mod sharing;
-mod station;
 mod table;
 mod world;
 
 pub use control::Control;
 pub use play::{Progress, play, play_all};
+
+mod station;
+pub use station::{Look, Place, Station};
+
 pub use world::TooMany;
 
 mod replay;

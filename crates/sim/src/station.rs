@@ -14,7 +14,7 @@ use crate::sharing::Sharing;
 
 /// A job of a station: its place there. It is good until the job is [released](Station::release).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     pub(crate) index: u32,
     /// Tells apart jobs that have had the same index one after the other.
     serial: u32,
@@ -22,14 +22,16 @@ pub(crate) struct Place {
 
 /// The plan to look at a job, or at all that share the service, at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
+    /// At this job.
     Job(Place),
+    /// At all that share the service, if this is still the plan.
     Shared(u32),
 }
 
 /// The jobs of one service. `J` is what whoever asks calls a job.
 #[derive(Debug)]
-pub(crate) struct Station<J> {
+pub struct Station<J> {
     jobs: Slab<Job<J>>,
     serial: u32,
     /// Jobs that wait for a worker, some of which may have left.
@@ -40,7 +42,7 @@ pub(crate) struct Station<J> {
     paused_until: Timestamp,
     slowdown: f64,
     /// What has been planned since this was emptied last.
-    pub(crate) plans: Vec<(Timestamp, Look)>,
+    pub plans: Vec<(Timestamp, Look)>,
 }
 
 #[derive(Debug)]
@@ -70,7 +72,8 @@ enum State {
 }
 
 impl<J: Copy> Station<J> {
-    pub(crate) fn new(capacity: Capacity, queue: Option<u32>) -> Self {
+    /// Nobody is there yet. `queue` is how many may wait; `None` for no bound.
+    pub fn new(capacity: Capacity, queue: Option<u32>) -> Self {
         let discipline = match capacity {
             Capacity::Workers(workers) => Discipline::Workers { workers, busy: 0 },
             Capacity::Elastic { slope } => Discipline::Elastic { slope },
@@ -90,7 +93,7 @@ impl<J: Copy> Station<J> {
     }
 
     /// Takes on a job; `None` if there is no room for it.
-    pub(crate) fn accept(&mut self, now: Timestamp, name: J, work: Duration) -> Option<Place> {
+    pub fn accept(&mut self, now: Timestamp, name: J, work: Duration) -> Option<Place> {
         let others = self.jobs.len();
         let begins = match &mut self.discipline {
             Discipline::Workers { workers, busy } if *busy < *workers => {
@@ -126,7 +129,7 @@ impl<J: Copy> Station<J> {
     }
 
     /// Looks at what was planned. Each job in `done` has had all its work now; it keeps its worker until it is released.
-    pub(crate) fn look(&mut self, now: Timestamp, look: Look, done: &mut Vec<J>) {
+    pub fn look(&mut self, now: Timestamp, look: Look, done: &mut Vec<J>) {
         match look {
             Look::Job(place) => {
                 let Some(job) = self.jobs.get_mut(place.index as usize) else { return };
@@ -157,7 +160,7 @@ impl<J: Copy> Station<J> {
     }
 
     /// The job is over, be it done or broken off: its worker takes the next.
-    pub(crate) fn release(&mut self, now: Timestamp, place: Place) {
+    pub fn release(&mut self, now: Timestamp, place: Place) {
         let index = place.index as usize;
         if self.jobs.get(index).is_none_or(|job| job.serial != place.serial) {
             return;
@@ -177,19 +180,21 @@ impl<J: Copy> Station<J> {
         }
     }
 
-    pub(crate) fn set_workers(&mut self, now: Timestamp, number: u32) {
+    /// So many workers from now on; those that are busy finish.
+    pub fn set_workers(&mut self, now: Timestamp, number: u32) {
         if let Discipline::Workers { workers, .. } = &mut self.discipline {
             *workers = number;
             self.fill(now);
         }
     }
 
-    pub(crate) fn set_slowdown(&mut self, times: f64) {
+    /// Work that begins from now on takes so many times as long as at first.
+    pub fn set_slowdown(&mut self, times: f64) {
         self.slowdown = times;
     }
 
     /// Nothing is done for so long.
-    pub(crate) fn pause(&mut self, now: Timestamp, pause: Duration) {
+    pub fn pause(&mut self, now: Timestamp, pause: Duration) {
         let (from, until) = (self.paused_until.max(now), self.paused_until.max(now).after(pause));
         for (_, job) in &mut self.jobs {
             if let State::Working(end) = &mut job.state {
@@ -204,13 +209,18 @@ impl<J: Copy> Station<J> {
     }
 
     /// Who waits in it.
-    pub(crate) fn waiting(&self) -> u32 {
+    pub fn waiting(&self) -> u32 {
         self.waiting_now
     }
 
     /// Who is in it, waiting or not.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// Whether nobody is.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
     }
 
     fn begin(&mut self, now: Timestamp, place: Place, work: Duration) {

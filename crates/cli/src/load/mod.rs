@@ -6,15 +6,27 @@ mod args;
 pub(crate) use args::LoadArgs;
 
 mod plan;
+
+mod lab;
+mod service;
+
+mod live;
 mod show;
 
 use tidegate_load::{Settings, run as play};
 use tidegate_workload::{Crossed, Report, Scenario, Threshold};
 
 use crate::exit::Failure;
+use live::View;
 use show::Shown;
 
 pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
+    if args.lab.lab && !plan::is_url(&args.what) {
+        let scenario = plan::of_scenario(args)?;
+        known_classes(&args.goal.threshold, &scenario)?;
+        let reports = lab::run(args, &scenario)?;
+        return finish(args, &scenario, &reports);
+    }
     let (scenario, target) = if plan::is_url(&args.what) {
         plan::of_url(args)?
     } else {
@@ -26,13 +38,16 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
     };
     let settings = plan::settings(args, &scenario, target);
     known_classes(&args.goal.threshold, &scenario)?;
-    let report = measure(&scenario, "measured", &settings)?;
-    finish(args, &scenario, vec![report])
+    let report = measure(args, &scenario, "measured", &settings)?;
+    finish(args, &scenario, &[report])
 }
 
 /// Plays, with a view of how it goes.
-fn measure(scenario: &Scenario, name: &str, settings: &Settings) -> Result<Report, Failure> {
-    play(scenario, name, settings, &mut |_| {}).map_err(failure)
+fn measure(args: &LoadArgs, scenario: &Scenario, name: &str, settings: &Settings) -> Result<Report, Failure> {
+    let view = View::new(&format!("{}: {name}", scenario.name), scenario.duration, args.output.quiet);
+    let report = play(scenario, name, settings, &mut |snapshot| view.show(snapshot)).map_err(failure);
+    view.end();
+    report
 }
 
 fn failure(failure: tidegate_load::Failure) -> Failure {
@@ -43,12 +58,12 @@ fn failure(failure: tidegate_load::Failure) -> Failure {
 }
 
 /// Shows the reports, of which the last was measured, and says how it went.
-fn finish(args: &LoadArgs, scenario: &Scenario, reports: Vec<Report>) -> Result<(), Failure> {
+fn finish(args: &LoadArgs, scenario: &Scenario, reports: &[Report]) -> Result<(), Failure> {
     let measured = reports.last().ok_or_else(|| Failure::runtime("nothing was played"))?;
     let crossed: Vec<Crossed> =
         args.goal.threshold.iter().filter_map(|threshold| threshold.check(measured).err()).collect();
     let nobody = show::nobody_there(measured);
-    Shown { args, scenario, reports: &reports, crossed: &crossed }.show()?;
+    Shown { args, scenario, reports, crossed: &crossed }.show()?;
     match (crossed.len(), nobody) {
         (0, Some(what)) => Err(Failure::runtime(what)),
         (0, None) => Ok(()),

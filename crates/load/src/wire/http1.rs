@@ -35,9 +35,9 @@ pub(crate) enum From {
 }
 
 /// Sends a request, reads the answer to its end and tells of it.
-pub(crate) async fn exchange(shared: Arc<Shared>, from: From, order: Order, request: Request<Bytes>) {
+pub(crate) async fn exchange(shared: Arc<Shared>, from: From, order: Order) {
     let mut times = Times::default();
-    let outcome = attempt(&shared, from, request, &mut times).await;
+    let outcome = attempt(&shared, from, &order, &mut times).await;
     let (heard, kept) = match outcome {
         Ok((heard, kept)) => (heard, kept),
         Err(error) => (Heard::Nothing(error), None),
@@ -49,27 +49,29 @@ pub(crate) async fn exchange(shared: Arc<Shared>, from: From, order: Order, requ
 async fn attempt(
     shared: &Shared,
     from: From,
-    request: Request<Bytes>,
+    order: &Order,
     times: &mut Times,
 ) -> Result<(Heard, Option<Box<Connection>>), WireError> {
     let mut connection = match from {
         From::Kept(connection) => connection,
         From::New(place) => Connection::open(shared, place, times).await?,
     };
-    match connection.ask(&request).await {
+    let request = shared.requests.make(order);
+    let may_come_twice = request.method().is_idempotent();
+    match connection.ask(request).await {
         // A kept connection that its peer closed in the moment of its use: every client sends that again (RFC 9112,
         // section 9.3.1), if it is one of the requests that may come twice.
         Err(WireError::Closed)
             if connection.used_before
                 && !connection.seen.has_read()
-                && (request.method().is_idempotent() || connection.seen.written().is_none()) =>
+                && (may_come_twice || connection.seen.written().is_none()) =>
         {
             let place = connection.give_up_for_its_place();
             connection = Connection::open(shared, place, times).await?;
         }
         answered => return connection.after(answered, times),
     }
-    let answered = connection.ask(&request).await;
+    let answered = connection.ask(shared.requests.make(order)).await;
     connection.after(answered, times)
 }
 
@@ -95,13 +97,13 @@ impl Connection {
     }
 
     /// The answer, read to its end.
-    async fn ask(&mut self, request: &Request<Bytes>) -> Result<Heard, WireError> {
+    async fn ask(&mut self, request: Request<Bytes>) -> Result<Heard, WireError> {
         self.seen.forget();
         let (sender, driver) = (&mut self.sender, &mut self.driver);
         let ready = with(driver, sender.ready()).await;
         ready.ok_or(WireError::Closed)?.map_err(|_| WireError::Closed)?;
-        let request = request.clone().map(Full::new);
-        let response = with(driver, sender.send_request(request)).await.ok_or(WireError::Closed)?;
+        let response =
+            with(driver, sender.send_request(request.map(Full::new))).await.ok_or(WireError::Closed)?;
         let response = response.map_err(|error| wire_error(&error))?;
         let answer = head::read(response.status().as_u16(), response.headers());
         with(driver, read_to_end(response)).await.ok_or(WireError::Closed)??;

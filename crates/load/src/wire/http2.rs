@@ -85,19 +85,19 @@ impl Connection {
 }
 
 /// Sends a request, reads the answer to its end and tells of it.
-pub(crate) async fn exchange(shared: Arc<Shared>, stream: Stream, order: Order, request: Request<Bytes>) {
+pub(crate) async fn exchange(shared: Arc<Shared>, stream: Stream, order: Order) {
     let mut times = Times::default();
-    let heard = ask(&shared, stream, request, &mut times).await.unwrap_or_else(Heard::Nothing);
+    let heard = ask(&shared, stream, &order, &mut times).await.unwrap_or_else(Heard::Nothing);
     let _ = shared.events.send(Event::Ended { order, times, heard, kept: None }).await;
 }
 
 async fn ask(
     shared: &Shared,
     mut stream: Stream,
-    request: Request<Bytes>,
+    order: &Order,
     times: &mut Times,
 ) -> Result<Heard, WireError> {
-    let (head, body) = request.into_parts();
+    let (head, body) = shared.requests.make(order).into_parts();
     std::future::poll_fn(|cx| stream.sender.poll_ready(cx)).await.map_err(|error| wire_error(&error))?;
     let request = Request::from_parts(head, ());
     let (response, mut upload) =

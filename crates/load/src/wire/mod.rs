@@ -19,6 +19,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
 use crate::play::{Heard, Order};
+use crate::request::Requests;
 
 /// What all exchanges know.
 pub(crate) struct Shared {
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) places: Places,
+    pub(crate) requests: Requests,
 }
 
 /// What came of something that was begun.

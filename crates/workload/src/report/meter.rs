@@ -47,6 +47,7 @@ pub struct Gauges {
 pub struct Meter {
     report: Report,
     warmup: Duration,
+    end: Duration,
 }
 
 impl Meter {
@@ -68,7 +69,11 @@ impl Meter {
             events: 0,
             trace: 0,
         };
-        Self { report, warmup: scenario.warmup }
+        Self {
+            report,
+            warmup: scenario.warmup,
+            end: scenario.duration.saturating_add(Duration::from_nanos(1)),
+        }
     }
 
     /// The places of a class and a tenant of the scenario.
@@ -120,7 +125,10 @@ impl Meter {
 
     /// It has its answer, so long after it first asked.
     pub fn served(&mut self, now: Duration, who: Who, took: Duration) {
-        self.report.series.at(now).goodput += 1;
+        // A generator waits for the last answers: those of a time in which nobody comes any more have no place in it.
+        if now < self.end {
+            self.report.series.at(now).goodput += 1;
+        }
         self.count(who, |totals| {
             totals.goodput += 1;
             totals.served.record(took);
@@ -129,7 +137,7 @@ impl Meter {
 
     /// An attempt was refused, so long after it was made.
     pub fn rejected(&mut self, now: Duration, who: Who, reason: Reason, took: Duration) {
-        if reason != Reason::UpstreamTimeout {
+        if reason != Reason::UpstreamTimeout && now < self.end {
             self.report.series.at(now).rejected += 1;
         }
         self.count(who, |totals| {
