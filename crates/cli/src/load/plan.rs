@@ -143,6 +143,7 @@ fn retry(typed: &ClientArgs) -> RetryPolicy {
         honours_retry_after: typed.obedient,
         slows_down: false,
         marked: typed.obedient,
+        resilient: None,
     }
 }
 

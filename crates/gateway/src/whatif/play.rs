@@ -142,6 +142,8 @@ fn scenario(recording: &Recording, kinds: &Kinds, patience: Duration) -> Scenari
         tenant: String::new(),
         method: "GET".to_owned(),
         path: path(usize::from(route)),
+        headers: Vec::new(),
+        body: String::new(),
         cost: 1.0,
         service: 0,
     };
