@@ -46,6 +46,11 @@ pub(crate) const FOR_TESTS: &[Program] = &[
     UTIL_LINUX[0],
     UTIL_LINUX[1],
     Program {
+        command: "chromium",
+        package: "chromium",
+        purpose: "opens the dashboard and reads it as a person would",
+    },
+    Program {
         command: "promtool",
         package: "prometheus",
         purpose: "scrapes a running gateway, and reads its metrics, rules and dashboard",

@@ -219,7 +219,7 @@ impl Gateway {
     }
 
     pub(crate) async fn admin(&self, target: &str) -> Message {
-        ask(self.admin, get(target)).await
+        ask(self.admin, operators_get(target)).await
     }
 
     /// The numbers of the upstream.
@@ -270,6 +270,11 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.file);
     }
+}
+
+/// A GET request to the admin address, which on loopback answers to no other name.
+pub(crate) fn operators_get(target: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
 /// Reads the two addresses in the line that says that it has started.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::client::{ask, get, sent};
-use crate::gateway::{Gateway, Policy};
+use crate::gateway::{Gateway, Policy, operators_get};
 use crate::message::Wire;
 use crate::service::Service;
 use crate::wait::until;
@@ -28,7 +28,7 @@ async fn events_add_up_to_the_counters() {
     let service = Service::held().await;
     let rest = "[[route]]\npath = \"/*\"\npriority = \"critical\"\n";
     let gateway = Gateway::start(&Policy::before(service.address).limit(1).queue(1, "20s").rest(rest)).await;
-    let mut follower = sent(gateway.admin, get("/api/live")).await;
+    let mut follower = sent(gateway.admin, operators_get("/api/live")).await;
     let head = follower.head().await;
     assert_eq!((head.status(), head.field("content-type")), (200, Some("text/event-stream")));
     assert!(follower.chunk().await.starts_with(b"retry: 2000\n"));
@@ -94,7 +94,7 @@ async fn so_many_follow_and_no_more() {
     let gateway = Gateway::start(&Policy::before(service.address)).await;
     let mut followers = Vec::new();
     for _ in 0..32 {
-        let mut follower = sent(gateway.admin, get("/api/live")).await;
+        let mut follower = sent(gateway.admin, operators_get("/api/live")).await;
         assert_eq!(follower.head().await.status(), 200);
         followers.push(follower);
     }
@@ -103,7 +103,7 @@ async fn so_many_follow_and_no_more() {
     assert_eq!(gateway.admin("/livez").await.status(), 200);
     drop(followers);
     until("a place", async || {
-        let mut follower = sent(gateway.admin, get("/api/live")).await;
+        let mut follower = sent(gateway.admin, operators_get("/api/live")).await;
         (follower.head().await.status() == 200).then_some(())
     })
     .await;

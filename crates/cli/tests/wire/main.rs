@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 // The harness.
+mod browser;
 mod client;
 mod gateway;
 mod http2;
@@ -20,6 +21,7 @@ mod wait;
 
 // The tests.
 mod accounting;
+mod admin;
 mod article;
 mod balance;
 mod bodies;
@@ -27,6 +29,7 @@ mod breaker;
 mod classes;
 mod command;
 mod connections;
+mod dashboard;
 mod deadlines;
 mod deploy;
 mod explain;

@@ -37,9 +37,11 @@ pub(super) async fn answer(admin: &Admin, question: &Value) -> Response<Body> {
     let (clock, stopped) = (admin.shared.clock, stop.0.clone());
     let (done, result) = oneshot::channel();
     let thread = std::thread::Builder::new().name("tidegate-whatif".into()).spawn(move || {
-        // Nobody may wait for it any more.
-        let _ = done.send(play(&question, &recording, clock, &stopped));
+        let result = play(&question, &recording, clock, &stopped);
+        // Before the result is known, or whoever asks again at once would be told to wait.
         drop(turn);
+        // Nobody may wait for it any more.
+        let _ = done.send(result);
     });
     if let Err(error) = thread {
         return say(StatusCode::SERVICE_UNAVAILABLE, &format!("a thread could not be started: {error}"));

@@ -15,7 +15,7 @@ pub(crate) fn row(sample: &Sample) -> String {
     let _ = write!(text, "{{\"id\":{},\"at\":", sample.id);
     number(&mut text, sample.at_millis as f64 / 1e3);
     text.push_str(",\"seconds\":");
-    number(&mut text, sample.seconds.into());
+    length(&mut text, sample.seconds);
     tree(&mut text, &sample.layout, |text, leaf| number(text, sample.values[leaf].into()));
     text.push('}');
     text
@@ -32,7 +32,12 @@ pub(crate) fn columns<'a>(samples: impl ExactSizeIterator<Item = &'a Sample> + C
     text.push_str(",\"at\":");
     array(&mut text, samples.iter().map(|sample| sample.at_millis as f64 / 1e3));
     text.push_str(",\"seconds\":");
-    array(&mut text, samples.iter().map(|sample| sample.seconds.into()));
+    text.push('[');
+    for sample in &samples {
+        comma(&mut text);
+        length(&mut text, sample.seconds);
+    }
+    text.push(']');
     let paths: Vec<_> = layout.paths().collect();
     let mut old: Option<(&Arc<Layout>, Vec<Option<usize>>)> = None;
     let mut places: Vec<(usize, Vec<Option<usize>>)> = Vec::new();
@@ -108,6 +113,11 @@ fn array(text: &mut String, values: impl Iterator<Item = f64>) {
         number(text, value);
     }
     text.push(']');
+}
+
+/// To a microsecond, so that a rate times it is what was counted.
+fn length(text: &mut String, seconds: f32) {
+    let _ = write!(text, "{}", (f64::from(seconds) * 1e6).round() / 1e6);
 }
 
 /// To three digits behind the point, without those that are zero.

@@ -1,0 +1,162 @@
+//! The dashboard as a person sees it, in a browser before a real gateway under a real overload.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use crate::browser::Browser;
+use crate::client::connect;
+use crate::gateway::{Gateway, Lab, Policy};
+use crate::wait::until;
+
+const HOSTILE: &str = "<script>window.hacked=1</script><img src=x onerror=window.hacked=2>";
+
+/// Four slots of 20 ms are 200 a second. Half of the requests are of a class of its own, by somebody with a wicked name.
+async fn gateway(lab: &Lab) -> Gateway {
+    let rest = "[[route]]\npath = \"/work/checkout\"\npriority = \"critical\"\nconcurrency = 10\n\
+                [[route]]\npath = \"/*\"\ntenant = \"header:x-tenant\"\n\
+                [[rate_limit]]\nname = \"each\"\nkey = \"header:x-tenant\"\nrate = \"300/s\"\npaths = [\"/work/browse\"]\n";
+    Gateway::start(&Policy::before(lab.address).queue(8, "100ms").rest(rest)).await
+}
+
+/// Clients that ask again as soon as they have an answer, until they are told to stop.
+struct Crowd {
+    stop: Arc<AtomicBool>,
+    clients: JoinSet<()>,
+}
+
+impl Crowd {
+    fn of(gateway: &Gateway, clients: usize) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut all = JoinSet::new();
+        for number in 0..clients {
+            let (stop, to) = (stop.clone(), gateway.clients);
+            all.spawn(async move {
+                let mut wire = connect(to).await;
+                let path = if number % 2 == 0 { "/work/checkout" } else { "/work/browse" };
+                let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Tenant: {HOSTILE}\r\n\r\n");
+                while !stop.load(Relaxed) {
+                    wire.send(&request).await;
+                    wire.message().await;
+                    // Nobody asks thousands of times a second.
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                }
+            });
+        }
+        Self { stop, clients: all }
+    }
+
+    async fn stop(self) {
+        self.stop.store(true, Relaxed);
+        self.clients.join_all().await;
+    }
+}
+
+async fn nothing_hangs_over(browser: &mut Browser, width: u32) {
+    let over = "JSON.stringify([...document.querySelectorAll('body *')].filter((element) => { \
+                const box = element.getBoundingClientRect(); \
+                return box.width > 0 && !element.closest('svg, .skip') && (box.right > innerWidth + 1 || box.left < -1); \
+                }).map((element) => element.outerHTML.slice(0, 80)))";
+    assert_eq!(browser.value("document.documentElement.scrollWidth").await, width);
+    assert_eq!(browser.value(over).await, "[]", "at {width}");
+}
+
+/// What the page says is what `/api/stats` says, under overload and after it; and nobody's name becomes code.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_shows_what_the_statistics_say() {
+    let lab = Lab::start(&["--service-time", "20ms"]).await;
+    let gateway = gateway(&lab).await;
+    let crowd = Crowd::of(&gateway, 40);
+    let mut browser = Browser::start().await;
+    browser.size(1280, 900, "light").await;
+    browser.open(&format!("http://{}/", gateway.admin)).await;
+    browser.until("document.getElementById('verdict').dataset.level === 'bad'").await;
+    let verdict = browser.value("document.getElementById('verdict').textContent").await;
+    let verdict = verdict.as_str().unwrap();
+    assert!(verdict.starts_with("service is full: ") && verdict.contains(" of 4 slots taken"), "{verdict}");
+    browser
+        .until("document.querySelector('#keys tbody th') && document.querySelector('#tenants tbody th')")
+        .await;
+    crowd.stop().await;
+    let stats = gateway.until_idle().await;
+    for (column, name) in [
+        ("received", "received"),
+        ("goodput", "goodput"),
+        ("shed", "shed"),
+        ("in_flight", "in_flight"),
+        ("max_in_flight", "max_in_flight"),
+        ("limit", "limit"),
+        ("max_queue_depth", "max_queue_depth"),
+        ("queue_capacity", "queue_capacity"),
+    ] {
+        let cell = format!(
+            "document.querySelector('tr[data-upstream=service] td[data-column={column}]').dataset.value"
+        );
+        browser.until(&format!("{cell} === '{}'", stats.get(name))).await;
+    }
+    // What was counted is also what the samples of the page add up to.
+    let sums = "import('/assets/feed.js').then(({ samples }) => samples.reduce((total, sample) => \
+                total + sample.upstreams.service.arrivals * sample.seconds, 0))";
+    let seen = until("all of it in the samples", async || {
+        let sum = browser.value(sums).await.as_f64()?.round() as u64;
+        (sum >= stats.get("received")).then_some(sum)
+    });
+    assert_eq!(seen.await, stats.get("received"));
+
+    let names =
+        "[...document.querySelectorAll('#keys th, #tenants th')].map((cell) => cell.textContent).join(' | ')";
+    let names = browser.value(names).await;
+    assert!(names.as_str().unwrap().contains(&HOSTILE[..60]), "{names}");
+    assert_eq!(
+        browser
+            .value("[window.hacked ?? null, document.scripts.length, document.images.length]")
+            .await
+            .to_string(),
+        "[null,1,1]"
+    );
+
+    for (width, scheme) in [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")] {
+        browser.size(width, 900, scheme).await;
+        nothing_hangs_over(&mut browser, width).await;
+    }
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The forms: what a request is, and what another limit would have made of what came.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_explained_and_a_limit_is_tried() {
+    let lab = Lab::start(&["--service-time", "20ms"]).await;
+    let gateway = gateway(&lab).await;
+    let crowd = Crowd::of(&gateway, 40);
+    let mut browser = Browser::start().await;
+    browser.size(400, 900, "dark").await;
+    browser.open(&format!("http://{}/", gateway.admin)).await;
+    browser.until("document.querySelector('#whatif-order li')").await;
+    let ask = format!(
+        "document.getElementById('explain-request').value = `curl http://a/work/browse -H 'x-tenant: {HOSTILE}'`; \
+         document.querySelector('#explain button').click()"
+    );
+    browser.value(&ask).await;
+    browser.until("document.querySelector('[data-explained=route]')").await;
+    let said = async |browser: &mut Browser, what: &str| -> String {
+        let cell = format!("document.querySelector('[data-explained=\"{what}\"]').textContent");
+        browser.value(&cell).await.as_str().unwrap().to_owned()
+    };
+    assert_eq!(said(&mut browser, "route").await, "/*");
+    assert_eq!(said(&mut browser, "class").await, "default: that of the route");
+    assert!(said(&mut browser, "tenant").await.starts_with(HOSTILE));
+    assert!(said(&mut browser, "rate limits").await.starts_with("each: 300 in 1 s, "));
+
+    gateway.until("enough to play", |stats| stats.get("goodput") > 300).await;
+    let ask = "document.getElementById('whatif-limit').value = '1'; document.querySelector('#whatif button:not(.small)').click()";
+    browser.value(ask).await;
+    browser.until("document.querySelector('[data-whatif]')").await;
+    let gained = browser.value("Number(document.querySelector('[data-whatif]').dataset.whatif)").await;
+    assert!(gained.as_f64().unwrap() < -50.0, "one slot does less than four: {gained}");
+    nothing_hangs_over(&mut browser, 400).await;
+    crowd.stop().await;
+    assert_eq!(browser.value("window.hacked ?? null").await, Value::Null);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
