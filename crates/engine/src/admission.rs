@@ -14,7 +14,7 @@ use crate::forecast::Forecast;
 use crate::limit::{Limit, Sample};
 use crate::linked::Key;
 use crate::patience::Patience;
-use crate::policy::{AdmissionPolicy, Discipline, QUEUE_CAPACITY_MAX, QueuePolicy};
+use crate::policy::{AdmissionPolicy, QUEUE_CAPACITY_MAX, QueuePolicy};
 use crate::queue::{Place, Queue, WaitEnd, Waiting};
 use crate::snapshot::{Counts, Snapshot};
 use crate::time::Timestamp;
@@ -74,7 +74,7 @@ impl Admission {
             now: Timestamp::ZERO,
             limit: Limit::new(&policy.limit),
             flight: Flight::new(),
-            queue: Queue::new(&policy.priorities),
+            queue: Queue::new(&policy.priorities, policy.queue.discipline),
             queue_policy: policy.queue,
             tenant_share: policy.tenant_share,
             bulkheads: Bulkheads::new(&policy.bulkheads),
@@ -218,7 +218,7 @@ impl Admission {
     pub fn reconfigure(&mut self, now: Timestamp, policy: AdmissionPolicy) {
         let now = self.advance(now);
         self.limit.reconfigure(&policy.limit);
-        self.queue.reconfigure(&policy.priorities);
+        self.queue.reconfigure(&policy.priorities, policy.queue.discipline);
         self.queue_policy = policy.queue;
         self.tenant_share = policy.tenant_share;
         self.bulkheads.reconfigure(&policy.bulkheads);
@@ -360,8 +360,7 @@ impl Admission {
 
     /// Gives free slots to those who wait.
     fn dispatch(&mut self, now: Timestamp) {
-        let last_first = self.queue_policy.discipline == Discipline::AdaptiveLifo;
-        while let Some((key, place)) = self.queue.next(last_first)
+        while let Some((key, place)) = self.queue.next()
             && self.has_slots(place)
             && let Some(waiting) = self.queue.remove(key)
         {
@@ -454,7 +453,7 @@ impl Admission {
         debug_assert_eq!(counts.arrived, waiting + flying + ended, "a request was lost or ended twice");
         debug_assert_eq!(counts.admitted, flying + counts.completed, "a slot was lost or given twice");
         debug_assert!(self.flight.orphans() <= self.flight.taken());
-        let next = self.queue.next(self.queue_policy.discipline == Discipline::AdaptiveLifo);
+        let next = self.queue.next();
         debug_assert_eq!(next.is_some(), waiting > 0, "somebody waits and is never next");
         debug_assert!(
             !next.is_some_and(|(_, place)| self.has_slots(place)),

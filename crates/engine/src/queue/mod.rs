@@ -15,7 +15,7 @@ use core::time::Duration;
 use crate::bulkhead::Held;
 use crate::decision::{Arrival, Tenant};
 use crate::linked::{Key, LinkedSlab};
-use crate::policy::{PRIORITIES_MAX, PriorityPolicy};
+use crate::policy::{Discipline, PRIORITIES_MAX, PriorityPolicy};
 use crate::time::{Timestamp, nanos};
 
 mod class;
@@ -78,23 +78,27 @@ pub(crate) struct Queue {
     /// How many of the classes the policy has.
     in_force: usize,
     longest: u32,
+    /// Where a queue stands, whoever came last goes first.
+    last_first: bool,
 }
 
 impl Queue {
-    pub(crate) fn new(priorities: &[PriorityPolicy]) -> Self {
+    pub(crate) fn new(priorities: &[PriorityPolicy], discipline: Discipline) -> Self {
         let mut queue = Self {
             waiting: LinkedSlab::new(),
             ends: BinaryHeap::new(),
             classes: Vec::new(),
             in_force: 0,
             longest: 0,
+            last_first: false,
         };
-        queue.reconfigure(priorities);
+        queue.reconfigure(priorities, discipline);
         queue
     }
 
     /// Puts other classes in force. Who is inside stays in the class that has the number of its old one.
-    pub(crate) fn reconfigure(&mut self, priorities: &[PriorityPolicy]) {
+    pub(crate) fn reconfigure(&mut self, priorities: &[PriorityPolicy], discipline: Discipline) {
+        self.last_first = discipline == Discipline::AdaptiveLifo;
         self.in_force = priorities.len().clamp(1, PRIORITIES_MAX);
         while self.classes.len() < self.in_force {
             self.classes.push(Class::new());
@@ -179,8 +183,8 @@ impl Queue {
         key
     }
 
-    /// Who is next. `last_first` says of a class, by whether its queue stands, that whoever came last goes first.
-    pub(crate) fn next(&self, last_first: bool) -> Option<(Key, Place)> {
+    /// Who is next.
+    pub(crate) fn next(&self) -> Option<(Key, Place)> {
         // Every input asks, and most find nobody.
         if self.is_empty() {
             return None;
@@ -189,8 +193,8 @@ impl Queue {
         let class = class.or_else(|| self.classes.iter().find(|class| !class.is_empty()))?;
         let (flow, rank) = class.flows.turn()?;
         let list = class.flows.get(flow, rank);
-        let last = last_first && class.standing.is_standing();
-        let (key, waiting) = if last { self.waiting.back(list)? } else { self.waiting.front(list)? };
+        let backwards = self.goes_backwards(class);
+        let (key, waiting) = if backwards { self.waiting.back(list)? } else { self.waiting.front(list)? };
         Some((key, waiting.place))
     }
 
@@ -345,8 +349,17 @@ impl Queue {
         &mut self.classes[usize::from(place.class)]
     }
 
+    /// Who of these is served last.
     fn last(&self, class: &Class, flow: u16, rank: Rank) -> Option<Key> {
-        self.waiting.back(class.flows.get(flow, rank)).map(|(key, _)| key)
+        let list = class.flows.get(flow, rank);
+        let last =
+            if self.goes_backwards(class) { self.waiting.front(list) } else { self.waiting.back(list) };
+        last.map(|(key, _)| key)
+    }
+
+    /// Whether those of a class who came last go first.
+    fn goes_backwards(&self, class: &Class) -> bool {
+        self.last_first && class.standing.is_standing()
     }
 
     fn forget_dead_ends(&mut self) {

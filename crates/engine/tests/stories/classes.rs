@@ -302,6 +302,38 @@ fn adaptive_lifo() {
     );
 }
 
+/// Who is pushed out is who would be served last, whichever end of the line that is.
+#[test]
+fn adaptive_lifo_pushes_out_the_oldest() {
+    let classes = classes(4, 0.0);
+    let queue = QueuePolicy { discipline: Discipline::AdaptiveLifo, ..classes.queue };
+    check(
+        AdmissionPolicy { queue, ..classes },
+        "
+        0ms arrive a l0..l3!2
+        1ms arrive m0!1
+        1100ms tick
+        1500ms tick
+        2000ms arrive m1!1
+        2010ms done a
+        2020ms done m1
+        2030ms done m0
+        2040ms done l2
+        ",
+        expect![[r#"
+            0ms arrive: a goes, l0 waits, l1 waits, l2 waits, l3 waits
+            1ms arrive: m0 waits, l3 pushed_out
+            1100ms tick: nothing
+            1500ms tick: nothing
+            2000ms arrive: m1 waits, l0 pushed_out
+            2010ms done: m1 goes
+            2020ms done: m0 goes
+            2030ms done: l2 goes
+            2040ms done: l1 goes
+        "#]],
+    );
+}
+
 /// If nobody got through quickly for a while, whoever has waited long is sent away when its turn comes.
 #[test]
 fn codel() {
