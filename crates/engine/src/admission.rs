@@ -13,7 +13,6 @@ use crate::flight::{Flight, Flying};
 use crate::forecast::Forecast;
 use crate::limit::{Limit, Sample};
 use crate::linked::Key;
-use crate::patience::Patience;
 use crate::policy::{AdmissionPolicy, QUEUE_CAPACITY_MAX, QueuePolicy};
 use crate::queue::{Place, Queue, WaitEnd, Waiting};
 use crate::snapshot::{Counts, Snapshot};
@@ -60,7 +59,6 @@ pub struct Admission {
     damping: Option<Damping>,
     breaker: Option<Breaker>,
     forecast: Forecast,
-    patience: Patience,
     codel: Codel,
     comeback: Comeback,
     events: VecDeque<Event>,
@@ -81,7 +79,6 @@ impl Admission {
             damping: policy.retries.map(Damping::new),
             breaker: policy.breaker.map(Breaker::new),
             forecast: Forecast::default(),
-            patience: Patience::default(),
             codel: Codel::default(),
             comeback: Comeback::default(),
             events: VecDeque::new(),
@@ -197,7 +194,7 @@ impl Admission {
         if let Some(waiting) = &cancelled {
             self.counts.cancelled += 1;
             if !waiting.states_deadline {
-                self.patience.left(now.since(waiting.since), self.forecast.service());
+                self.queue.has_left(waiting.place, now.since(waiting.since), self.forecast.service());
             }
             self.bulkheads.leave(waiting.held);
             self.queue.leave(waiting.place);
@@ -324,7 +321,8 @@ impl Admission {
 
     fn enqueue(&mut self, now: Timestamp, arrival: &Arrival, place: Place, held: Held) -> Ticket {
         let states_deadline = arrival.deadline.is_some();
-        let budget = now.after(self.longest_wait(states_deadline));
+        let patience = self.queue.patience(place, self.forecast.service());
+        let budget = now.after(self.longest_wait(patience.filter(|_| !states_deadline)));
         let (until, end) = match self.last_useful_start(arrival) {
             Some(start) if start < budget => (start, WaitEnd::Deadline),
             _ => (budget, WaitEnd::Budget),
@@ -387,12 +385,14 @@ impl Admission {
         if let (Some(breaker), Some(pass)) = (&mut self.breaker, permit.pass.take()) {
             breaker.complete(now, pass, Verdict::from(outcome));
         }
-        match (permit.arrived, outcome) {
-            (Some(arrived), Outcome::Ignore) if gave_up => {
-                self.patience.left(now.since(arrived), self.forecast.service());
+        if let (Some(arrived), Some(place)) = (permit.arrived, self.flight.place(permit.key)) {
+            match outcome {
+                Outcome::Ignore if gave_up => {
+                    self.queue.has_left(place, now.since(arrived), self.forecast.service());
+                }
+                Outcome::Success if !gave_up => self.queue.was_served(place, now.since(arrived)),
+                _ => {}
             }
-            (Some(arrived), Outcome::Success) if !gave_up => self.patience.served(now.since(arrived)),
-            _ => {}
         }
         let in_use = self.flight.taken().saturating_mul(2) >= self.limit.current();
         self.limit.on_sample(now, Sample { latency: now.since(permit.since), outcome, gave_up, in_use });

@@ -31,6 +31,11 @@ impl Flight {
         Self { flying: LinkedSlab::new(), order: List::EMPTY, taken: 0, orphans: 0, most: 0 }
     }
 
+    /// Where one belongs that is worked on.
+    pub(crate) fn place(&self, key: Key) -> Option<Place> {
+        self.flying.get(key).map(|flying| flying.place)
+    }
+
     /// Requests worked on.
     pub(crate) const fn len(&self) -> u32 {
         self.order.len()

@@ -4,6 +4,8 @@
 //! to wait for longer than that is served in vain: the work is done, and nobody takes it. So the wait budget is never more
 //! than half of it, and a tenth where there is a queue all the time.
 //!
+//! It is learned of each class by itself: what one sort of clients does says nothing of another.
+//!
 //! It is learned where it matters, when many leave; a page that is closed now and then says nothing. It is kept when they
 //! do not leave any more, since that is what knowing it brings about; and it is given up as soon as somebody is served who
 //! has waited for longer.

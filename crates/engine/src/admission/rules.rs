@@ -120,30 +120,36 @@ impl Admission {
     /// that the client has, or what the policy says if that is less; but four requests may always wait, or slots would
     /// stand empty between one and the next.
     fn budget(&self, now: Timestamp, deadline: Option<Timestamp>, place: Place) -> Duration {
-        let QueuePolicy { capacity, standing_wait, .. } = self.queue_policy;
-        let wait = self.longest_wait(deadline.is_some());
+        let capacity = self.queue_policy.capacity;
+        let patience = self.queue.patience(place, self.forecast.service());
+        let wait = self.longest_wait(patience.filter(|_| deadline.is_none()));
         if capacity != Capacity::Derived || !self.queue.is_standing(place) {
             return wait;
         }
-        let has = deadline.map(|deadline| deadline.since(now)).or_else(|| self.patience());
+        let has = deadline.map(|deadline| deadline.since(now)).or(patience);
+        self.standing_budget(has, self.queue.share(now, place, self.limit.current())).min(wait)
+    }
+
+    /// The budget where there is a queue all the time, of those whose clients have so much time and who have this share of
+    /// the slots.
+    fn standing_budget(&self, has: Option<Duration>, share: f64) -> Duration {
+        let standing_wait = self.queue_policy.standing_wait;
         let brief = has.map_or(standing_wait, |has| standing_wait.min(has / 10));
-        brief.max(longer(self.four_turns(), self.queue.share(now, place, self.limit.current()))).min(wait)
+        brief.max(longer(self.four_turns(), share))
     }
 
-    /// After how long clients leave that do not say how long they wait.
-    fn patience(&self) -> Option<Duration> {
-        self.patience.known(self.forecast.service())
+    /// After how long the most patient of the clients leave that do not say how long they wait.
+    fn longest_patience(&self) -> Option<Duration> {
+        self.queue.longest_patience(self.forecast.service())
     }
 
-    /// The wait budget: what the policy says, but for those who state no deadline no more than half of the time after which
-    /// such clients leave. Where somebody has said how long the queue is to be, it is for them to say how long anybody
+    /// The wait budget: what the policy says, but no more than half of the time after which clients leave, for those who do not
+    /// say what time they have. Where somebody has said how long the queue is to be, it is for them to say how long anybody
     /// waits in it.
-    pub(super) fn longest_wait(&self, states_deadline: bool) -> Duration {
+    pub(super) fn longest_wait(&self, patience: Option<Duration>) -> Duration {
         let QueuePolicy { wait, capacity, .. } = self.queue_policy;
-        match (capacity, self.patience()) {
-            (Capacity::Derived, Some(patience)) if !states_deadline => {
-                wait.min((patience / 2).max(self.four_turns()))
-            }
+        match (capacity, patience) {
+            (Capacity::Derived, Some(patience)) => wait.min((patience / 2).max(self.four_turns())),
             _ => wait,
         }
     }
@@ -166,8 +172,9 @@ impl Admission {
         }
         // Its client will have left before the answer is there, as others did. Only those wait for so long who came before
         // that was known.
-        let service = self.forecast.service().unwrap_or_default();
-        self.patience().is_some_and(|patience| waited.saturating_add(service) >= patience)
+        let service = self.forecast.service();
+        let patience = self.queue.patience(waiting.place, service);
+        patience.is_some_and(|patience| waited.saturating_add(service.unwrap_or_default()) >= patience)
     }
 
     /// The last moment at which starting on this request is of use to its client.
@@ -186,17 +193,18 @@ impl Admission {
             Capacity::Derived if self.queue_policy.discipline == Discipline::Forecast => {
                 QUEUE_CAPACITY_DERIVED_MAX
             }
-            Capacity::Derived => self.places(self.longest_wait(false)),
+            Capacity::Derived => self.places(self.longest_wait(self.longest_patience())),
         }
     }
 
     pub(super) fn capacity_shown(&self) -> u32 {
         match self.queue_policy.capacity {
-            Capacity::Derived if self.capacity() > 0 && self.queue.any_is_standing() => {
-                let standing_wait = self.queue_policy.standing_wait;
-                self.places(standing_wait.max(self.four_turns()).min(self.longest_wait(false)))
+            Capacity::Derived if self.capacity() > 0 => {
+                let patience = self.longest_patience();
+                let wait = self.longest_wait(patience);
+                let standing = self.queue.any_is_standing();
+                self.places(if standing { self.standing_budget(patience, 1.0).min(wait) } else { wait })
             }
-            Capacity::Derived if self.capacity() > 0 => self.places(self.longest_wait(false)),
             _ => self.capacity(),
         }
     }

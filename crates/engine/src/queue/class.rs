@@ -2,6 +2,7 @@
 
 use super::Place;
 use super::flows::{Flows, UNKNOWN, smoothed};
+use crate::patience::Patience;
 use crate::standing::Standing;
 use crate::time::Timestamp;
 
@@ -25,6 +26,8 @@ pub(crate) struct Class {
     pub(crate) first_tries: Usage,
     /// Whether somebody of it, or more important, waits all the time.
     pub(crate) standing: Standing,
+    /// After how long clients of it leave.
+    pub(crate) patience: Patience,
     /// How many of it wait.
     pub(crate) len: u32,
 }
@@ -40,6 +43,7 @@ impl Class {
             usage: Usage::default(),
             first_tries: Usage::default(),
             standing: Standing::default(),
+            patience: Patience::default(),
             len: 0,
         }
     }

@@ -267,6 +267,30 @@ impl Queue {
         1.0 - used / f64::from(limit.max(1))
     }
 
+    /// A client of this class has left, so long after it came; see [`Patience`].
+    pub(crate) fn has_left(&mut self, place: Place, after: Duration, service: Option<Duration>) {
+        self.class_mut(place).patience.left(after, service);
+    }
+
+    /// A client of this class has its answer, so long after it came.
+    pub(crate) fn was_served(&mut self, place: Place, after: Duration) {
+        self.class_mut(place).patience.served(after);
+    }
+
+    /// How long clients of this class wait, if that is known.
+    pub(crate) fn patience(&self, place: Place, service: Option<Duration>) -> Option<Duration> {
+        self.class(place).patience.known(service)
+    }
+
+    /// How long the most patient of those classes wait that have somebody inside; `None` if that is not known of one of them.
+    pub(crate) fn longest_patience(&self, service: Option<Duration>) -> Option<Duration> {
+        let inside = self.classes.iter().filter(|class| !class.is_empty() || class.in_flight > 0);
+        inside
+            .map(|class| class.patience.known(service))
+            .reduce(|one, other| Some(one?.max(other?)))
+            .flatten()
+    }
+
     /// Whether somebody waits all the time.
     pub(crate) fn any_is_standing(&self) -> bool {
         self.classes.last().is_some_and(|class| class.standing.is_standing())
