@@ -1,4 +1,4 @@
-//! What an item costs, beside tokio's channel in the same run: `cargo bench -p tidegate-flow --bench channels`.
+//! What an item costs, beside tokio's channel in the same run: `cargo xtask bench flow`.
 //!
 //! The channel is what one would use instead. It has one buffer, one consumer, and no demand, weights, counters or clock.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]

@@ -51,6 +51,8 @@ pub(crate) struct State<T> {
     /// The next subscription's number.
     number: u64,
     waiters: Waiters<Parcel<T>, Waited<T>>,
+    /// Whether some subscribers are marked as being in the way.
+    marked: bool,
     /// Handles of the publisher.
     publishers: usize,
     end: Option<End>,
@@ -96,6 +98,7 @@ impl<T> State<T> {
             subscribers: Vec::new(),
             number: 0,
             waiters: Waiters::default(),
+            marked: false,
             publishers: 1,
             end: None,
             counts: Counts::default(),
@@ -270,11 +273,11 @@ impl<T> State<T> {
         let known = one.waker.take();
         if ask > 0 && one.buffer.demand() == 0 {
             one.buffer.request(ask);
-            self.admit(now);
+            self.made_room(now, key);
         }
         let Some(one) = self.get_mut(key) else { return Poll::Ready(None) };
         if let Some(item) = one.buffer.pop(now) {
-            self.admit(now);
+            self.made_room(now, key);
             return Poll::Ready(Some(Ok(item)));
         }
         if one.buffer.is_empty() && !one.is_active() {
@@ -302,7 +305,7 @@ impl<T> State<T> {
             Standing::Active | Standing::Ending(_) => one.buffer.request(more),
         }
         self.told(key.index);
-        self.admit(now);
+        self.made_room(now, key);
     }
 
     /// The subscriber wants nothing any more (rules 3.5 to 3.7).

@@ -197,3 +197,18 @@ fn an_item_may_use_its_publisher_when_it_is_dropped() {
     subscription.request(0);
     assert_eq!(drops.load(Ordering::SeqCst), 5);
 }
+
+/// Items need not be `Sync`, and nobody's handle is tied to a thread.
+#[test]
+fn handles_go_from_thread_to_thread() {
+    fn goes<T: Send>() {}
+    fn is_shared<T: Sync>() {}
+    type Item = std::cell::Cell<u8>;
+    goes::<Publisher<Item>>();
+    is_shared::<Publisher<Item>>();
+    goes::<Subscription<Item>>();
+    goes::<Submit<'_, Item>>();
+    is_shared::<Demand<Item>>();
+    is_shared::<Workers>();
+    goes::<Worker>();
+}

@@ -38,6 +38,12 @@ enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Time one item from producer to consumer, beside tokio's channel (cargo bench of the flow crate).
+    Flow {
+        /// Passed on to the benchmark, after `--`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// CPU time for each proxied request and for each rejection: tidegate, nginx and HAProxy.
     Proxy(proxy::Args),
     /// Memory for each queued request and for each rate-limit key.
@@ -49,6 +55,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.bench {
         Bench::Decisions { args } => {
             let mut command = cargo(["bench", "-p", "tidegate-tower", "--bench", "decisions", "--"]);
+            workspace::run(command.args(args))
+        }
+        Bench::Flow { args } => {
+            let mut command = cargo(["bench", "-p", "tidegate-flow", "--bench", "channels", "--"]);
             workspace::run(command.args(args))
         }
         Bench::Proxy(args) => proxy::run(args),

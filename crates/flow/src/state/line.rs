@@ -31,7 +31,17 @@ impl<T> State<T> {
             self.wakes.push(waker);
             self.deliver(now, parcel);
         }
-        self.subscribers.iter_mut().flatten().for_each(|one| one.blocking = None);
+        if std::mem::take(&mut self.marked) {
+            self.subscribers.iter_mut().flatten().for_each(|one| one.blocking = None);
+        }
+    }
+
+    /// This subscriber may have more room. Only one that was in the way can let anybody go by that, so a thousand that take
+    /// an item each do not look at each other a thousand times.
+    pub(super) fn made_room(&mut self, now: Timestamp, key: Key) {
+        if self.get(key).is_some_and(|one| one.blocking.is_some()) {
+            self.admit(now);
+        }
     }
 
     /// Cuts off whoever has been in the way for longer than there is patience.
@@ -126,15 +136,17 @@ impl<T> State<T> {
     }
 
     fn mark_blockers(&mut self, now: Timestamp) {
-        let Self { subscribers, waiters, .. } = self;
+        let Self { subscribers, waiters, marked, .. } = self;
         let Some(first) = waiters.first() else { return };
+        *marked = true;
         for (index, one) in subscribers.iter_mut().enumerate() {
             let Some(one) = one else { continue };
             let is_for = match &first.copies {
                 Copies::Sole(_) => one.is_active(),
-                Copies::Each(copies) => {
-                    copies.iter().any(|(key, _)| key.index == index && key.number == one.number)
-                }
+                // In the order of the table, in which they were made.
+                Copies::Each(copies) => copies
+                    .binary_search_by_key(&index, |(key, _)| key.index)
+                    .is_ok_and(|at| copies[at].0.number == one.number),
             };
             if is_for && !one.buffer.has_room(first.bytes) {
                 one.blocking.get_or_insert(now);
