@@ -242,7 +242,7 @@ impl<T> State<T> {
         cx: &Context<'_>,
     ) -> Result<Waited<T>, Option<Timestamp>> {
         self.cut_off_overdue(now);
-        match self.waiters.poll(ticket, cx) {
+        match self.waiters.poll(ticket, cx, &mut self.wakes) {
             Some(end) => Ok(end),
             None => Err(self.patience()),
         }
@@ -250,7 +250,7 @@ impl<T> State<T> {
 
     /// A producer waits no longer. Gives its item back if it has not been taken.
     pub(crate) fn leave(&mut self, now: Timestamp, ticket: Ticket) -> Option<T> {
-        let item = match self.waiters.close(ticket) {
+        let item = match self.waiters.close(ticket, &mut self.wakes) {
             Closed::Waiting(parcel) => Some(parcel.copies.give_back(&mut self.spent)),
             Closed::Ended(Err((_, item))) => Some(item),
             Closed::Ended(Ok(())) | Closed::Gone => None,
@@ -275,22 +275,27 @@ impl<T> State<T> {
             one.buffer.request(ask);
             self.made_room(now, key);
         }
-        let Some(one) = self.get_mut(key) else { return Poll::Ready(None) };
-        if let Some(item) = one.buffer.pop(now) {
-            self.made_room(now, key);
-            return Poll::Ready(Some(Ok(item)));
-        }
-        if one.buffer.is_empty() && !one.is_active() {
+        let Self { subscribers, wakes, .. } = self;
+        let Some(one) = subscribers.get_mut(key.index).and_then(Option::as_mut) else {
+            return Poll::Ready(None);
+        };
+        let signal = if let Some(item) = one.buffer.pop(now) {
+            Some(Ok(item))
+        } else if one.buffer.is_empty() && !one.is_active() {
             // Completion and failure need no demand (rules 2.9 and 2.10), and are told once (rule 1.7).
-            return Poll::Ready(match std::mem::replace(&mut one.standing, Standing::Ended) {
+            match std::mem::replace(&mut one.standing, Standing::Ended) {
                 Standing::Ending(End::Failed(failure)) => Some(Err(failure)),
                 _ => None,
-            });
-        }
-        let mut waker = known.unwrap_or_else(|| cx.waker().clone());
-        waker.clone_from(cx.waker());
-        one.waker = Some(waker);
-        Poll::Pending
+            }
+        } else {
+            let mut waker = known.unwrap_or_else(|| cx.waker().clone());
+            wakes.replace(&mut waker, cx);
+            one.waker = Some(waker);
+            return Poll::Pending;
+        };
+        known.into_iter().for_each(|known| wakes.retire(known));
+        self.made_room(now, key);
+        Poll::Ready(signal)
     }
 
     /// Asks for `more` items; for none, the subscription fails (rule 3.9).
@@ -310,15 +315,14 @@ impl<T> State<T> {
 
     /// The subscriber wants nothing any more (rules 3.5 to 3.7).
     pub(crate) fn cancel(&mut self, now: Timestamp, key: Key) {
-        let Some(one) = self.subscribers.get_mut(key.index).and_then(Option::as_mut) else { return };
+        let Self { subscribers, spent, wakes, .. } = self;
+        let Some(one) = subscribers.get_mut(key.index).and_then(Option::as_mut) else { return };
         if one.number != key.number {
             return;
         }
         one.standing = Standing::Ended;
-        one.buffer.clear(&mut self.spent);
-        if let Some(waker) = one.waker.take() {
-            self.wakes.push(waker);
-        }
+        one.buffer.clear(spent);
+        one.waker.take().into_iter().for_each(|waker| wakes.push(waker));
         self.admit(now);
     }
 

@@ -87,18 +87,21 @@ impl<P, E> Waiters<P, E> {
     }
 
     /// Fetches how it ended; if it has not, remembers whom to wake.
-    pub(crate) fn poll(&mut self, ticket: Ticket, cx: &Context<'_>) -> Option<E> {
+    pub(crate) fn poll(&mut self, ticket: Ticket, cx: &Context<'_>, wakes: &mut Wakes) -> Option<E> {
         if let Some(waiting) = self.waiting.get_mut(&ticket) {
-            waiting.waker.clone_from(cx.waker());
+            wakes.replace(&mut waiting.waker, cx);
             return None;
         }
         self.ended.remove(&ticket)
     }
 
     /// Gives the place up.
-    pub(crate) fn close(&mut self, ticket: Ticket) -> Closed<P, E> {
+    pub(crate) fn close(&mut self, ticket: Ticket, wakes: &mut Wakes) -> Closed<P, E> {
         match (self.waiting.remove(&ticket), self.ended.remove(&ticket)) {
-            (Some(waiting), _) => Closed::Waiting(waiting.parcel),
+            (Some(waiting), _) => {
+                wakes.retire(waiting.waker);
+                Closed::Waiting(waiting.parcel)
+            }
             (None, Some(end)) => Closed::Ended(end),
             (None, None) => Closed::Gone,
         }
@@ -106,10 +109,14 @@ impl<P, E> Waiters<P, E> {
 }
 
 /// Whom to wake once the lock is released. It is one nearly always, which needs no allocation.
+///
+/// A waker is the executor's code, and to drop one may drop a task and all that it holds, which may be handles of this very
+/// publisher. So those that are not needed any more come here too.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     first: Option<Waker>,
     more: Vec<Waker>,
+    retired: Vec<Waker>,
 }
 
 impl Wakes {
@@ -118,6 +125,18 @@ impl Wakes {
         match self.first {
             None => self.first = Some(waker),
             Some(_) => self.more.push(waker),
+        }
+    }
+
+    /// Drops this one.
+    pub(crate) fn retire(&mut self, waker: Waker) {
+        self.retired.push(waker);
+    }
+
+    /// From now on the task of `cx` is to be woken in the place of `known`.
+    pub(crate) fn replace(&mut self, known: &mut Waker, cx: &Context<'_>) {
+        if !known.will_wake(cx.waker()) {
+            self.retire(std::mem::replace(known, cx.waker().clone()));
         }
     }
 

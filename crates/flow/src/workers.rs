@@ -292,7 +292,7 @@ struct Wait<'a> {
 impl<'a> Wait<'a> {
     fn poll(&mut self, until: Timestamp, cx: &mut Context<'_>) -> Poll<Result<Place<'a>, NotTaken>> {
         let ended = self.shared.input(|state, _| match self.ticket {
-            Some(ticket) => state.waiters.poll(ticket, cx),
+            Some(ticket) => state.waiters.poll(ticket, cx, &mut state.wakes),
             None => {
                 self.ticket = Some(state.wait(cx));
                 None
@@ -312,7 +312,7 @@ impl<'a> Wait<'a> {
     /// Leaves the line; with the place, if one was granted meanwhile.
     fn give_up(&mut self) -> Result<Place<'a>, NotTaken> {
         let Some(ticket) = self.ticket.take() else { return Err(NotTaken::TimedOut) };
-        match self.shared.input(|state, _| state.waiters.close(ticket)) {
+        match self.shared.input(|state, _| state.waiters.close(ticket, &mut state.wakes)) {
             Closed::Ended(true) => Ok(Place::new(self.shared)),
             Closed::Ended(false) => Err(NotTaken::Closed),
             Closed::Waiting(()) | Closed::Gone => Err(NotTaken::TimedOut),

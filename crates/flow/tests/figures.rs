@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tidegate_flow::{Drops, Policy, Publisher, Slowest, Subscription};
 use tokio::task::{JoinHandle, yield_now};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 const ITEMS: u64 = 100;
 const BUFFER: u32 = 16;
@@ -231,6 +231,26 @@ async fn a_subscriber_that_moves_in_time_is_not_cut_off() {
     }
     publisher.complete();
     assert_eq!(consumer.await.unwrap().len(), 50);
+}
+
+/// A producer that gives up takes with it what it has waited: the next one has its own patience.
+#[tokio::test(start_paused = true)]
+async fn patience_begins_anew_when_nobody_waits_any_more() {
+    let patience = Duration::from_millis(50);
+    let publisher = Publisher::new(Policy::new(1).with_slowest(Slowest::CutOff { after: patience }));
+    let mut subscription = publisher.subscribe();
+    publisher.submit(0).await.unwrap();
+    assert!(timeout(patience / 2, publisher.submit(1)).await.is_err());
+    assert_eq!(subscription.snapshot().producers_waiting, 0);
+    sleep(patience * 2).await;
+    let began = now();
+    let consumer = tokio::spawn(async move {
+        sleep(patience / 2).await;
+        subscription.pull().await.unwrap().unwrap()
+    });
+    publisher.submit(2).await.unwrap();
+    assert_eq!((consumer.await.unwrap(), began.elapsed()), (0, patience / 2));
+    assert_eq!(publisher.snapshot().counts.cut_off, 0);
 }
 
 /// Without patience nobody ever waits.

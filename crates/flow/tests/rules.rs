@@ -361,11 +361,11 @@ fn rule_3_02_one_may_ask_for_more_from_within_a_signal() {
     assert_eq!(signals(&mut subscription), items(0..2));
 }
 
-/// A million items, each asked for when the one before has come: no depth of calls grows with their number.
+/// Two hundred thousand items, each asked for when the one before has come: no depth of calls grows with their number.
 #[test]
 fn rule_3_03_asking_and_getting_do_not_recurse() {
     let (publisher, mut subscription) = pair();
-    for item in 0..1_000_000 {
+    for item in 0..200_000 {
         subscription.request(1);
         publisher.try_submit(item).unwrap();
         assert_eq!(signal(&mut subscription), Signal::Item(item));

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use tidegate_flow::*;
@@ -196,6 +196,40 @@ fn an_item_may_use_its_publisher_when_it_is_dropped() {
     assert_eq!(drops.load(Ordering::SeqCst), 3);
     subscription.request(0);
     assert_eq!(drops.load(Ordering::SeqCst), 5);
+}
+
+/// The same for wakers, which may be the last that holds a task and with it a handle: of a consumer, of a producer that
+/// waits, and of one that leaves.
+#[test]
+fn a_waker_may_use_the_publisher_when_it_is_dropped() {
+    struct Looks(Demand<u32>, Arc<AtomicU32>);
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            self.0.outstanding();
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let publisher = Publisher::new(Policy::new(0));
+    let mut subscription = publisher.subscribe();
+    let drops = Arc::new(AtomicU32::new(0));
+    let demand = subscription.demand();
+    let waker = || Waker::from(Arc::new(Looks(demand.clone(), Arc::clone(&drops))));
+    for _ in 0..3 {
+        assert!(subscription.poll_signal(&mut Context::from_waker(&waker()), 0).is_pending());
+    }
+    assert_eq!(drops.load(Ordering::SeqCst), 2);
+    let mut submit = Box::pin(publisher.submit(1));
+    for _ in 0..3 {
+        assert!(submit.as_mut().poll(&mut Context::from_waker(&waker())).is_pending());
+    }
+    assert_eq!(drops.load(Ordering::SeqCst), 4);
+    drop(submit);
+    assert_eq!(drops.load(Ordering::SeqCst), 5);
+    subscription.cancel();
+    assert_eq!(drops.load(Ordering::SeqCst), 6);
 }
 
 /// Items need not be `Sync`, and nobody's handle is tied to a thread.

@@ -193,7 +193,7 @@ impl State {
         worker: u32,
         cx: &Context<'_>,
     ) -> Poll<Option<Box<dyn Job>>> {
-        self.idle.retain(|(idle, _)| *idle != worker);
+        self.forget_idle(worker);
         while let Some(queued) = self.queue.pop_front() {
             if queued.has_expired(now) {
                 self.lose_expired(queued);
@@ -248,7 +248,7 @@ impl State {
     /// A worker is not there any more.
     pub(super) fn remove_worker(&mut self, worker: u32) {
         self.crew -= 1;
-        self.idle.retain(|(idle, _)| *idle != worker);
+        self.forget_idle(worker);
         if self.crew == 0 {
             self.close();
             let stopped = std::mem::take(&mut self.queue);
@@ -301,6 +301,13 @@ impl State {
     fn dismiss(&mut self) {
         if self.closed && self.promised == 0 {
             self.idle.drain(..).for_each(|(_, waker)| self.wakes.push(waker));
+        }
+    }
+
+    fn forget_idle(&mut self, worker: u32) {
+        let place = self.idle.iter().position(|(idle, _)| *idle == worker);
+        if let Some((_, waker)) = place.and_then(|place| self.idle.remove(place)) {
+            self.wakes.retire(waker);
         }
     }
 
