@@ -1,0 +1,9 @@
+//! The client on real sockets: three services in a chain, a storm, connections that die, and reqwest.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod chain;
+mod connections;
+#[cfg(feature = "reqwest")]
+mod reqwest;
+mod server;
+mod storm;
