@@ -1,6 +1,6 @@
 //! A ready client on hyper: plain HTTP/1.1, kept connections, and everything of the layer.
 //!
-//! It has no TLS. For `https`, or HTTP/2, lay [`ResilientLayer`](crate::ResilientLayer) over a client that has it.
+//! It has no TLS. For `https`, or HTTP/2, lay [`ResilientLayer`] over a client that has it.
 
 use std::fmt;
 use std::future::poll_fn;

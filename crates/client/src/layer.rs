@@ -106,7 +106,7 @@ where
     }
 }
 
-async fn call<S, B, R>(ask: Ask, mut over: Over<S, B>) -> Result<Response<AnswerBody<R>>, Error>
+async fn call<S, B, R>(ask: Ask, mut over: Over<S, B>) -> Answer<R>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<R>> + Clone + Send + 'static,
     S::Error: Into<BoxError>,
@@ -134,11 +134,13 @@ where
 /// The answer to come. Dropping it ends the call, wherever it is, and gives back all that it held.
 #[must_use = "a call is not made before its future is polled"]
 pub struct Answering<R> {
-    call: Pin<Box<dyn Future<Output = Result<Response<AnswerBody<R>>, Error>> + Send>>,
+    call: Pin<Box<dyn Future<Output = Answer<R>> + Send>>,
 }
 
+type Answer<R> = Result<Response<AnswerBody<R>>, Error>;
+
 impl<R> Future for Answering<R> {
-    type Output = Result<Response<AnswerBody<R>>, Error>;
+    type Output = Answer<R>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.get_mut().call.as_mut().poll(cx)

@@ -73,7 +73,7 @@ impl<B: Body> ReplayBody<B> {
 impl<B> ReplayBody<B> {
     /// The same body from its beginning. To be sent only while [`is_replayable`](Self::is_replayable).
     pub(crate) fn again(&self) -> Self {
-        Self { source: self.source.clone(), given: 0, size: self.size.clone() }
+        Self { source: self.source.clone(), given: 0, size: self.size }
     }
 
     /// Whether all that has passed is kept.
@@ -222,7 +222,7 @@ where
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.size.clone()
+        self.size
     }
 }
 

@@ -58,11 +58,11 @@ impl Room {
         }
         let _in_line = self.stand_in_line()?;
         let end = clock.now().after(self.policy.wait);
-        match timeout_at(clock.instant(end.min(deadline)), Arc::clone(&self.places).acquire_owned()).await {
+        let permit = Arc::clone(&self.places).acquire_owned();
+        match timeout_at(clock.instant(end.min(deadline)), permit).await {
             Ok(Ok(permit)) => Ok(Slot(permit)),
             // Nobody closes the semaphore, so this is the end of the wait.
-            Ok(Err(_)) | Err(_) if end < deadline => Err(Refusal::WaitTooLong),
-            Ok(Err(_)) | Err(_) => Err(Refusal::Deadline),
+            Ok(Err(_)) | Err(_) => Err(if end < deadline { Refusal::WaitTooLong } else { Refusal::Deadline }),
         }
     }
 
