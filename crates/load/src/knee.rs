@@ -3,7 +3,7 @@
 //! It doubles the rate as long as the goal is met, and halves the gap between what was met and what was not. It sends
 //! nothing: whoever asks it for a rate plays that, and says what came of it.
 
-use std::time::Duration;
+use tidegate_workload::Probe;
 
 /// The rates that it may still be.
 #[derive(Clone, Debug)]
@@ -18,27 +18,6 @@ pub struct Knee {
     precision: f64,
     probes_max: usize,
     probes: Vec<Probe>,
-}
-
-/// What came of one rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Probe {
-    /// What was offered each second.
-    pub rate: f64,
-    /// Useful answers each second.
-    pub goodput: f64,
-    /// Useful answers of what was offered.
-    pub share: f64,
-    /// The median of useful answers.
-    pub p50: Duration,
-    /// Their 99th percentile.
-    pub p99: Duration,
-    /// How late the generator was for 99 in a hundred.
-    pub lag_p99: Duration,
-    /// Whether the goal was met.
-    pub met: bool,
-    /// Whether the generator was the limit, so that it says nothing about the target.
-    pub limited: bool,
 }
 
 /// What was found.
@@ -118,6 +97,8 @@ impl Knee {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn probe(rate: f64, met: bool) -> Probe {

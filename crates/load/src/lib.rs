@@ -42,6 +42,6 @@ mod drive;
 pub use drive::{Failure, run};
 
 mod knee;
-pub use knee::{Knee, Probe, Verdict};
+pub use knee::{Knee, Verdict};
 
 mod clock;

@@ -23,8 +23,8 @@ pub use random::{Purpose, Random};
 
 mod report;
 pub use report::{
-    Bucket, Found, Gauges, Latencies, Limited, MadeBy, Meter, Report, Sending, Series, Totals, Try, Verdict,
-    Who, Window, WireError, judge, page, table,
+    Bucket, Found, Gauges, KneeReport, Latencies, Limited, MadeBy, Meter, Probe, Report, Sending, Series,
+    Totals, Try, Verdict, Who, Window, WireError, judge, page, table,
 };
 
 mod resilient;

@@ -185,7 +185,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr: Option<PathBuf>,
     /// Compares with an earlier run, of which --json was kept in this file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) compare: Option<PathBuf>,
     /// Shows nothing while it runs.
     #[arg(long, short)]

@@ -10,6 +10,9 @@ mod plan;
 mod lab;
 mod service;
 
+mod knee;
+
+mod compare;
 mod live;
 mod show;
 
@@ -17,15 +20,21 @@ use tidegate_load::{Settings, run as play};
 use tidegate_workload::{Crossed, Report, Scenario, Threshold};
 
 use crate::exit::Failure;
+use compare::Earlier;
 use live::View;
 use show::Shown;
 
 pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
+    if args.goal.find_knee && plan::is_url(&args.what) {
+        return knee::run(args);
+    }
+    // Before anything is sent: whoever waits for a run wants it compared.
+    let earlier = args.output.compare.as_deref().map(Earlier::read).transpose()?;
     if args.lab.lab && !plan::is_url(&args.what) {
         let scenario = plan::of_scenario(args)?;
         known_classes(&args.goal.threshold, &scenario)?;
         let reports = lab::run(args, &scenario)?;
-        return finish(args, &scenario, &reports);
+        return finish(args, &scenario, &reports, earlier);
     }
     let (scenario, target) = if plan::is_url(&args.what) {
         plan::of_url(args)?
@@ -39,7 +48,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
     let settings = plan::settings(args, &scenario, target);
     known_classes(&args.goal.threshold, &scenario)?;
     let report = measure(args, &scenario, "measured", &settings)?;
-    finish(args, &scenario, &[report])
+    finish(args, &scenario, &[report], earlier)
 }
 
 /// Plays, with a view of how it goes.
@@ -58,12 +67,17 @@ fn failure(failure: tidegate_load::Failure) -> Failure {
 }
 
 /// Shows the reports, of which the last was measured, and says how it went.
-fn finish(args: &LoadArgs, scenario: &Scenario, reports: &[Report]) -> Result<(), Failure> {
+fn finish(
+    args: &LoadArgs,
+    scenario: &Scenario,
+    reports: &[Report],
+    earlier: Option<Earlier>,
+) -> Result<(), Failure> {
     let measured = reports.last().ok_or_else(|| Failure::runtime("nothing was played"))?;
     let crossed: Vec<Crossed> =
         args.goal.threshold.iter().filter_map(|threshold| threshold.check(measured).err()).collect();
     let nobody = show::nobody_there(measured);
-    Shown { args, scenario, reports, crossed: &crossed }.show()?;
+    Shown { args, scenario, reports, crossed: &crossed, earlier }.show()?;
     match (crossed.len(), nobody) {
         (0, Some(what)) => Err(Failure::runtime(what)),
         (0, None) => Ok(()),

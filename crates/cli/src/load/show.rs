@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tidegate_workload::{Crossed, MadeBy, Report, Scenario, WireError, page, table};
 
 use super::args::LoadArgs;
+use super::compare::Earlier;
 use crate::exit::Failure;
 
 /// What is shown, and how that was asked for.
@@ -16,6 +17,7 @@ pub(super) struct Shown<'a> {
     /// The last of them was measured.
     pub(super) reports: &'a [Report],
     pub(super) crossed: &'a [Crossed],
+    pub(super) earlier: Option<Earlier>,
 }
 
 impl Shown<'_> {
@@ -26,6 +28,9 @@ impl Shown<'_> {
             writeln!(out, "{:#}", self.to_json())?;
         } else {
             write!(out, "{}", table(self.scenario, self.reports))?;
+            if let (Some(earlier), Some(now)) = (&self.earlier, self.reports.last()) {
+                write!(out, "{}", earlier.beside(now))?;
+            }
             write!(out, "{}", self.thresholds())?;
         }
         if let Some(path) = &output.html {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::gateway::{TIDEGATE, fresh_path};
 
 /// A run of the command to its end.
+#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,

@@ -14,9 +14,9 @@ const HALF: (f64, f64) = (520.0, 210.0);
 const HALF_X: (f64, f64) = (46.0, 392.0);
 const HALF_Y: (f64, f64) = (182.0, 10.0);
 /// The same for one that stands alone.
-const WHOLE: (f64, f64) = (1060.0, 320.0);
-const WHOLE_X: (f64, f64) = (64.0, 850.0);
-const WHOLE_Y: (f64, f64) = (290.0, 12.0);
+pub(super) const WHOLE: (f64, f64) = (1060.0, 320.0);
+pub(super) const WHOLE_X: (f64, f64) = (64.0, 850.0);
+pub(super) const WHOLE_Y: (f64, f64) = (290.0, 12.0);
 const BAR_WIDTH: f64 = 240.0;
 /// How many policies look different from each other.
 const LOOKS: usize = 8;
@@ -142,6 +142,32 @@ impl<'a> Courses<'a> {
         };
         let note = format!("How many at a time{at}. A scale of its own.");
         self.figure("Limit, in flight, waiting", note, report, lines, most)
+    }
+
+    /// Useful answers in each second, of all reports in one chart.
+    pub(super) fn together(&self, reports: &[Report]) -> Figure {
+        let goodput = |(index, report): (usize, &Report)| {
+            let mut line = self.rates(report).into_iter().find(|line| line.class == "goodput")?;
+            (line.name, line.class) = (report.policy.clone(), format!("p{}", index % LOOKS));
+            Some(line)
+        };
+        let lines: Vec<_> = reports.iter().enumerate().filter_map(goodput).collect();
+        let most = lines.iter().map(Line::highest).fold(0.0, f64::max);
+        let peaks =
+            lines.iter().map(|line| format!("{}: at most {}", line.name, words::count(line.highest())));
+        let description = format!("Over time. {}", peaks.collect::<Vec<_>>().join("; "));
+        let (title, note) = ("Goodput", "Useful answers each second, of all of them.");
+        let chart = LineChart {
+            title,
+            description,
+            size: WHOLE,
+            x: Axis::time(self.scenario.duration, 8, WHOLE_X),
+            y: Axis::counts(most, 5, WHOLE_Y),
+            lines,
+            shaded: None,
+            marks: &self.marks,
+        };
+        Figure { title: title.to_owned(), note: note.to_owned(), svg: chart.svg() }
     }
 
     fn figure(&self, title: &str, mut note: String, report: &Report, lines: Vec<Line>, most: f64) -> Figure {

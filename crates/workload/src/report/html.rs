@@ -46,42 +46,52 @@ pub struct MadeBy<'a> {
 
 /// A page about a scenario and what came of it, as one file of HTML.
 pub fn page(scenario: &Scenario, reports: &[Report], made_by: &MadeBy<'_>) -> String {
-    let mut out = String::new();
-    let name = escape(&scenario.name);
-    let _ = write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <meta name=\"color-scheme\" content=\"light dark\"/>\n\
-         <title>{name} · tidegate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
-    );
+    whole(&scenario.name, "tidegate report", |out| content(scenario, reports, made_by, out))
+}
+
+fn content(scenario: &Scenario, reports: &[Report], made_by: &MadeBy<'_>, out: &mut String) {
     let verdicts = judge(scenario, reports);
-    heading(scenario, &verdicts, &mut out);
-    section("What came of it", &mut out, |out| {
+    heading(scenario, &verdicts, out);
+    section("What came of it", out, |out| {
         draw(&sheet::overview(reports), out);
         for text in wire::limited(reports) {
             let _ = writeln!(out, "<p class=\"verdict missed\"><b>!</b> {}</p>", escape(&text));
         }
         figures("bars", figure::endings(reports), out);
     });
-    section("Over time", &mut out, |out| courses(scenario, reports, out));
+    section("Over time", out, |out| courses(scenario, reports, out));
     if let Some(latencies) = figure::latencies(reports) {
-        section("Time to a useful answer", &mut out, |out| figures("whole", [latencies], out));
+        section("Time to a useful answer", out, |out| figures("whole", [latencies], out));
     }
     for sheet in sheet::details(reports) {
-        section(&sheet.title, &mut out, |out| draw(&sheet, out));
+        section(&sheet.title, out, |out| draw(&sheet, out));
     }
     if !verdicts.is_empty() {
-        section("Expectations", &mut out, |out| expectations(&verdicts, out));
+        section("Expectations", out, |out| expectations(&verdicts, out));
     }
-    section("The words", &mut out, |out| {
+    section("The words", out, |out| {
         out.push_str("<dl>\n");
         for (word, meaning) in WORDS {
             let _ = writeln!(out, "<div><dt>{word}</dt><dd>{meaning}</dd></div>");
         }
         out.push_str("</dl>\n");
     });
-    footer(scenario, reports, made_by, &mut out);
+    footer(scenario, reports, made_by, out);
+}
+
+/// A page with its heading and style; `content` has to close the header that is open when it begins.
+pub(super) fn whole(name: &str, kind: &str, content: impl FnOnce(&mut String)) -> String {
+    let mut out = String::new();
+    let name = escape(name);
+    let _ = write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <meta name=\"color-scheme\" content=\"light dark\"/>\n\
+         <title>{name} · tidegate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <header>\n<p class=\"kind\">{kind}</p>\n<h1>{name}</h1>\n"
+    );
+    content(&mut out);
     out.push_str("</main>\n</body>\n</html>\n");
     out
 }
@@ -105,8 +115,6 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 fn heading(scenario: &Scenario, verdicts: &[Verdict<'_>], out: &mut String) {
-    let _ =
-        writeln!(out, "<header>\n<p class=\"kind\">tidegate report</p>\n<h1>{}</h1>", escape(&scenario.name));
     for paragraph in scenario.story.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
         let _ = writeln!(out, "<p class=\"story\">{}</p>", escape(paragraph.trim()));
     }
@@ -130,7 +138,7 @@ fn heading(scenario: &Scenario, verdicts: &[Verdict<'_>], out: &mut String) {
     out.push_str("</header>\n");
 }
 
-fn section(title: &str, out: &mut String, content: impl FnOnce(&mut String)) {
+pub(super) fn section(title: &str, out: &mut String, content: impl FnOnce(&mut String)) {
     let _ = writeln!(out, "<section>\n<h2>{}</h2>", escape(title));
     content(out);
     out.push_str("</section>\n");
@@ -171,6 +179,10 @@ fn draw(sheet: &Sheet, out: &mut String) {
 
 fn courses(scenario: &Scenario, reports: &[Report], out: &mut String) {
     let courses = Courses::new(scenario, reports);
+    // What was measured is to be seen beside what was predicted of it, or beside another run.
+    if reports.len() > 1 && reports.iter().any(|report| report.sending.is_some()) {
+        figures("whole", [courses.together(reports)], out);
+    }
     for report in reports {
         let [goodput, offered] = [report.all.goodput, report.all.offered]
             .map(|number| words::count(number as f64 / f64::from(report.runs.max(1))));
@@ -185,7 +197,7 @@ fn courses(scenario: &Scenario, reports: &[Report], out: &mut String) {
     }
 }
 
-fn figures(class: &str, figures: impl IntoIterator<Item = Figure>, out: &mut String) {
+pub(super) fn figures(class: &str, figures: impl IntoIterator<Item = Figure>, out: &mut String) {
     let _ = writeln!(out, "<div class=\"figures {class}\">");
     for Figure { title, note, svg } in figures {
         let (title, note) = (escape(&title), escape(&note));

@@ -8,6 +8,7 @@ mod chart;
 mod figure;
 mod html;
 mod json;
+mod knee;
 mod latency;
 mod meter;
 mod sending;
@@ -22,6 +23,7 @@ mod words;
 pub(crate) mod sample;
 
 pub use html::{MadeBy, page};
+pub use knee::{KneeReport, Probe};
 pub use latency::Latencies;
 pub use meter::{Gauges, Meter, Try, Who};
 pub use sending::{Limited, Sending, WireError};
