@@ -9,6 +9,7 @@ mod exit;
 mod explain;
 mod lab;
 mod load;
+mod otel;
 mod replay;
 mod run;
 mod schema;

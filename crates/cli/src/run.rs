@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 pub(crate) fn start(given: impl Into<Given>) -> Result<Gateway, Failure> {
     Gateway::start(given).map_err(|error| match error {
         StartError::Bind(..) => Failure::bind(error),
-        StartError::Log(_) | StartError::Thread(_) => Failure::runtime(error),
+        StartError::Log(_) | StartError::Thread(_) | StartError::Otlp(_) => Failure::runtime(error),
     })
 }
 
@@ -52,6 +52,7 @@ fn policy(args: &RunArgs) -> Result<Parsed, Failure> {
         // The argument parser has asked for one of the two.
         (None, None) => return Err(Failure::policy("give --config FILE or --upstream URL")),
     };
+    crate::otel::add(&mut parsed);
     // What is typed goes before what is written.
     let settings = &mut parsed.settings;
     if let Some(listen) = args.listen {

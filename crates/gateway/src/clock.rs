@@ -7,3 +7,10 @@ use jiff::Timestamp;
 pub(crate) fn wall() -> Timestamp {
     Timestamp::try_from(std::time::SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
+
+/// How many nanoseconds after 1970 a clock of ours began that shows this now.
+#[cfg(feature = "otlp")]
+pub(crate) fn offset(now: tidegate_engine::Timestamp) -> u64 {
+    let nanos = u64::try_from(wall().as_nanosecond()).unwrap_or(0);
+    nanos.saturating_sub(now.as_nanos())
+}

@@ -19,6 +19,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::returns::Returns;
 use crate::top::Top;
+use crate::trace::{Exporter, Tracer};
 use crate::{admin, worker};
 
 /// Connections that the kernel may hold for us while we are at our cap.
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     /// The tenants that are refused most.
     pub(crate) top_tenants: Top,
     pub(crate) log: Log,
+    /// What traces begin with, if a collector is told of them.
+    pub(crate) tracer: Option<Tracer>,
     /// Client connections that may still be opened.
     pub(crate) places: Arc<Semaphore>,
     pub(crate) upgrades: Arc<Semaphore>,
@@ -117,6 +120,7 @@ pub struct Gateway {
     shared: Arc<Shared>,
     listening: Listening,
     threads: Vec<JoinHandle<()>>,
+    exporter: Option<JoinHandle<()>>,
     log_thread: JoinHandle<()>,
 }
 
@@ -157,6 +161,8 @@ pub enum StartError {
     Log(io::Error),
     /// A thread cannot be started.
     Thread(io::Error),
+    /// What the policy says of a collector cannot be used.
+    Otlp(io::Error),
 }
 
 impl fmt::Display for StartError {
@@ -165,6 +171,7 @@ impl fmt::Display for StartError {
             Self::Bind(address, error) => write!(f, "cannot listen on {address}: {error}"),
             Self::Log(error) => write!(f, "cannot open the access log: {error}"),
             Self::Thread(error) => write!(f, "cannot start a thread: {error}"),
+            Self::Otlp(error) => write!(f, "cannot tell the collector of [server.otlp]: {error}"),
         }
     }
 }
@@ -207,6 +214,7 @@ impl Gateway {
         };
         let (stage, stage_seen) = watch::channel(Stage::Serving);
         let clock = Clock::start();
+        let (tracer, exporter) = Exporter::of(server).map_err(StartError::Otlp)?;
         let shared = Arc::new(Shared {
             places: Arc::new(Semaphore::new(connections_max(&policy, workers, &log))),
             upgrades: Arc::new(Semaphore::new(server.max_upgrades as usize)),
@@ -220,6 +228,7 @@ impl Gateway {
             top_keys: Top::default(),
             top_tenants: Top::default(),
             log,
+            tracer,
             clock,
             stage,
             changing: Mutex::new(()),
@@ -233,7 +242,14 @@ impl Gateway {
         }
         let for_admin = shared.clone();
         threads.push(spawn("tidegate-admin".into(), move || admin::run(for_admin, operators, stage_seen))?);
-        Ok(Self { shared, listening, threads, log_thread })
+        let exporter = match exporter {
+            Some(exporter) => {
+                let (shared, stage) = (shared.clone(), shared.stage.subscribe());
+                Some(spawn("tidegate-otlp".into(), move || exporter.run(&shared, stage))?)
+            }
+            None => None,
+        };
+        Ok(Self { shared, listening, threads, exporter, log_thread })
     }
 
     /// The addresses that it listens on.
@@ -310,8 +326,9 @@ impl Gateway {
             let _ = thread.join();
         }
         self.shared.stage.send_replace(Stage::Stopped);
-        if let Some(admin) = admin {
-            let _ = admin.join();
+        // The exporter has its last words meanwhile, and a bound on them.
+        for thread in admin.into_iter().chain(self.exporter) {
+            let _ = thread.join();
         }
         // A log whose reader has stalled must not keep the process from ending.
         let mut looks = 0;
@@ -370,6 +387,7 @@ fn fixed_at_start(before: &Policy, after: &Policy) -> Vec<&'static str> {
         ("max_upgrades", old.max_upgrades != new.max_upgrades),
         ("access_log", old.access_log != new.access_log),
         ("access_log_file", old.access_log_file != new.access_log_file),
+        ("otlp", old.otlp != new.otlp),
     ];
     changed.into_iter().filter_map(|(key, changed)| changed.then_some(key)).collect()
 }

@@ -62,6 +62,7 @@ mod log;
 mod metrics;
 mod record;
 mod top;
+mod trace;
 mod whatif;
 
 mod clock;

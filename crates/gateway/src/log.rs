@@ -21,6 +21,7 @@ use tidegate_policy::AccessLog;
 
 use crate::clock;
 use crate::metrics::{Counter, Ending};
+use crate::trace::TraceId;
 
 /// Lines that may wait for the writer.
 const LINES_MAX: usize = 8_192;
@@ -63,6 +64,8 @@ pub(crate) struct Line<'a> {
     pub(crate) flag: &'a str,
     /// The rate limit that the request was over.
     pub(crate) rate_limit: Option<&'a str>,
+    /// The trace that it belongs to.
+    pub(crate) trace: Option<TraceId>,
     pub(crate) queued: Option<Duration>,
     pub(crate) upstream_time: Option<Duration>,
     pub(crate) total: Duration,
@@ -218,12 +221,13 @@ impl Line<'_> {
             "reason": self.reason,
             "flag": self.flag,
             "rate_limit": self.rate_limit,
+            "trace": self.trace.map(|trace| trace.to_string()),
             "queue_ms": self.queued.map(millis),
             "upstream_ms": self.upstream_time.map(millis),
             "total_ms": millis(self.total),
             "bytes": self.bytes,
         });
-        let mut text = String::with_capacity(384);
+        let mut text = String::with_capacity(448);
         // Writing into a string does not fail.
         let _ = writeln!(text, "{line}");
         text

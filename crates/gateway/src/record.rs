@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, StatusCode, Uri, Version, request};
+use http::{HeaderMap, Method, StatusCode, Uri, Version, request};
 use tidegate_engine::{Attempt, Priority, Reason, Timestamp};
 
 use crate::answer::{Refusal, Row};
@@ -18,6 +18,7 @@ use crate::log::Line;
 use crate::metrics::{Ending, RouteStats};
 use crate::rate::{Rule, Standing};
 use crate::stream::Stream;
+use crate::trace::{Context, Ended, Exchange, Trace, TraceId};
 use crate::upstream::Upstream;
 
 pub(crate) struct Record {
@@ -32,7 +33,7 @@ pub(crate) struct Record {
     retry: bool,
     /// The client's address, as far as trusted proxies tell it.
     pub(crate) address: IpAddr,
-    /// What was asked for; kept only if there is a log.
+    /// What was asked for; kept only if there is a log, or a collector is told.
     asked: Option<(Method, Uri, Version)>,
     /// It stands in the queue.
     queueing: bool,
@@ -47,6 +48,10 @@ pub(crate) struct Record {
     dispatched: Option<Timestamp>,
     /// From the dispatch to the head of the answer.
     upstream: Option<Duration>,
+    /// The trace that it belongs to, if that is known and anybody will ask.
+    trace_id: Option<TraceId>,
+    /// What is noted for a collector.
+    trace: Option<Box<Trace>>,
     status: StatusCode,
     /// `None` over HTTP/1.1, where the connection is watched as a whole.
     stream: Option<Arc<Stream>>,
@@ -59,7 +64,16 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) fn begin(client: &Arc<Client>, live: &Arc<Live>, head: &request::Parts) -> Self {
         let head_began = client.socket.request_began();
-        let asked = client.worker.shared.log.is_on().then(|| {
+        let shared = &client.worker.shared;
+        let trace = Trace::begin(shared.tracer.as_ref(), &head.headers);
+        let is_logged = shared.log.is_on();
+        let trace_id = match &trace {
+            Some(trace) => Some(trace.id()),
+            None if is_logged => Context::of(&head.headers).map(|context| context.trace),
+            None => None,
+        };
+        let is_traced = trace.as_ref().is_some_and(|trace| trace.is_sampled());
+        let asked = (is_logged || is_traced).then(|| {
             // Clones of small handles; the text itself is shared.
             (head.method.clone(), head.uri.clone(), head.version)
         });
@@ -80,6 +94,8 @@ impl Record {
             standings: Vec::new(),
             dispatched: None,
             upstream: None,
+            trace_id,
+            trace,
             status: StatusCode::OK,
             stream: Stream::current(),
             bytes: 0,
@@ -123,7 +139,11 @@ impl Record {
     /// The wait in the queue is over, however it ended.
     pub(crate) fn wait_ended(&mut self) {
         self.queueing = false;
-        let queued = self.client.now().since(self.began);
+        let now = self.client.now();
+        let queued = now.since(self.began);
+        if let Some(trace) = &mut self.trace {
+            trace.waited(self.began, now);
+        }
         let class = usize::from(self.priority.0);
         self.with_upstream(|stats| {
             stats.queue_wait.observe(queued);
@@ -137,6 +157,18 @@ impl Record {
     pub(crate) fn dispatched(&mut self, at: Timestamp) {
         self.dispatched = Some(at);
         self.with_upstream(|stats| stats.forwarded.add(1));
+    }
+
+    /// The upstream is told which trace the request belongs to, if somebody is.
+    pub(crate) fn pass_on_trace(&self, headers: &mut HeaderMap) {
+        if let Some(trace) = &self.trace {
+            trace.pass_on(headers);
+        }
+    }
+
+    /// Where it is to be noted whom the request is sent to.
+    pub(crate) fn exchange(&mut self) -> Option<Arc<Exchange>> {
+        self.trace.as_mut()?.exchange()
     }
 
     pub(crate) fn was_dispatched(&self) -> bool {
@@ -273,6 +305,33 @@ impl Record {
             }
             None => self.client.worker.shared.metrics.unrouted.ended(ending, reason),
         }
+        self.trace(now, reason);
+        self.log(now, ending, reason);
+    }
+
+    /// Tells the collector, if this one is traced.
+    fn trace(&mut self, now: Timestamp, reason: Option<Reason>) {
+        let Some(trace) = self.trace.take().filter(|trace| trace.is_sampled()) else { return };
+        let Some((method, uri, version)) = self.asked.clone() else { return };
+        let ended = Ended {
+            live: self.live.clone(),
+            route: self.route,
+            priority: self.priority,
+            method,
+            uri,
+            version,
+            client: self.address,
+            status: self.status,
+            reason,
+            began: self.began,
+            dispatched: self.dispatched,
+            answered: self.upstream.is_some(),
+            at: now,
+        };
+        (*trace).end(&self.client.worker.shared, ended);
+    }
+
+    fn log(&self, now: Timestamp, ending: Ending, reason: Option<Reason>) {
         let log = &self.client.worker.shared.log;
         let Some((method, uri, version)) = &self.asked else { return };
         if !log.wants(now, ending) {
@@ -293,6 +352,7 @@ impl Record {
             reason: reason.map_or("", Reason::name),
             flag,
             rate_limit: self.over.map(|rule| self.live.rules[rule].name.as_str()),
+            trace: self.trace_id,
             queued: self.queued,
             upstream_time: self.upstream,
             total: now.since(self.began),

@@ -103,6 +103,7 @@ async fn answer(
     let protocol = upgrade.as_ref().map(Upgrade::protocol);
     head::for_upstream(head, &client.sender, trusted, protocol);
     live.classes.pass_on(index, &class, trusted, &mut head.headers);
+    record.pass_on_trace(&mut head.headers);
     head.uri = route::origin_form(&head.uri);
     let body = RequestBody::new(body.take(), client);
     if body.has_content() && !head.headers.contains_key(CONTENT_LENGTH) {
@@ -110,7 +111,7 @@ async fn answer(
         head.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
     }
     let upstream = &live.upstreams[live.policy.routes[index].upstream];
-    let flight = Flight::new(client.worker.clone(), upstream.clone(), slot, deadline);
+    let flight = Flight::new(client.worker.clone(), upstream.clone(), slot, deadline, record.exchange());
     record.dispatched(flight.began());
     let request = head::request(head, body);
     // Boxed, so that a request in the queue takes no more memory than waiting needs.

@@ -23,8 +23,8 @@
 
 mod model;
 pub use model::{
-    AccessLog, Breaker, Bulkhead, Ejection, Endpoint, Fingerprint, HealthCheck, Host, PathPattern, Policy,
-    PriorityClass, RateKey, RateLimit, RateLimitHeaders, Route, RoutePriority, Server, TenantKey,
+    AccessLog, Breaker, Bulkhead, Ejection, Endpoint, Fingerprint, HealthCheck, Host, Otlp, PathPattern,
+    Policy, PriorityClass, RateKey, RateLimit, RateLimitHeaders, Route, RoutePriority, Server, TenantKey,
     TenantWeight, Upstream,
 };
 

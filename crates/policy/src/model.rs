@@ -125,6 +125,40 @@ pub struct Server {
     pub access_log: AccessLog,
     /// Where the log goes; standard output when `None`.
     pub access_log_file: Option<PathBuf>,
+    /// Where traces and metrics are sent; nowhere when `None`.
+    pub otlp: Option<Otlp>,
+}
+
+/// `[server.otlp]`: an OpenTelemetry collector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Otlp {
+    /// The collector.
+    pub endpoint: Endpoint,
+    /// What the gateway is called there.
+    pub service_name: String,
+    /// The share of the requests without a trace of their own that are traced, from 0 to 1.
+    pub sample: f64,
+    /// How often metrics are sent.
+    pub metrics_interval: Duration,
+    /// Fields for the collector, each on a line as `name: value`.
+    pub headers_file: Option<PathBuf>,
+    /// More of them, which stand in no file of ours.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Otlp {
+    /// A collector at this URL, with all else as it is by default: for what the environment says without a policy file.
+    pub fn at(endpoint: &str) -> Result<Self, String> {
+        let endpoint = crate::values::endpoint(endpoint).map_err(|wrong| wrong.message)?;
+        Ok(Self {
+            endpoint,
+            service_name: "tidegate".to_owned(),
+            sample: 1.0,
+            metrics_interval: Duration::from_secs(15),
+            headers_file: None,
+            headers: Vec::new(),
+        })
+    }
 }
 
 /// How a retry that does not say that it is one is known.

@@ -13,6 +13,11 @@ use crate::upstream::Decision;
 
 /// Everything, as text.
 pub(crate) fn expose(shared: &Shared, format: Format) -> String {
+    fill(shared, format).end()
+}
+
+/// Everything, in any format.
+pub(crate) fn fill(shared: &Shared, format: Format) -> Page {
     let live = shared.live();
     let mut page = Page::new(format);
     routes(&mut page, shared, &live);
@@ -20,7 +25,7 @@ pub(crate) fn expose(shared: &Shared, format: Format) -> String {
     times(&mut page, shared, &live);
     protection(&mut page, shared, &live);
     gateway(&mut page, shared);
-    page.end()
+    page
 }
 
 fn routes(page: &mut Page, shared: &Shared, live: &Live) {
@@ -150,6 +155,13 @@ fn gateway(page: &mut Page, shared: &Shared) {
     page.head(&names::RELOADS);
     for (result, counter) in [("ok", &metrics.reloads_done), ("refused", &metrics.reloads_refused)] {
         page.sample(&names::RELOADS, [result], counter.get() as f64);
+    }
+    page.head(&names::SPANS);
+    let spans = &metrics.spans;
+    for (result, counter) in
+        [("exported", &spans.exported), ("dropped", &spans.dropped), ("failed", &spans.failed)]
+    {
+        page.sample(&names::SPANS, [result], counter.get() as f64);
     }
     page.single(&names::LOG_LOST, shared.log.lost.get() as f64);
     page.single(&names::LOG_SKIPPED, shared.log.skipped.get() as f64);

@@ -15,12 +15,16 @@ mod spread;
 pub(crate) use spread::{BUCKETS, Spread, percentile};
 
 mod names;
+#[cfg(feature = "otlp")]
+pub(crate) use names::{Kind, Metric};
 
 mod page;
 pub(crate) use page::Format;
 
 mod expose;
 pub(crate) use expose::expose;
+#[cfg(feature = "otlp")]
+pub(crate) use expose::fill;
 
 mod stats;
 pub(crate) use stats::stats;
@@ -251,6 +255,18 @@ pub(crate) struct Metrics {
     pub(crate) rejection: Histogram,
     pub(crate) reloads_done: Counter,
     pub(crate) reloads_refused: Counter,
+    pub(crate) spans: Spans,
+}
+
+/// What became of spans for a collector.
+#[derive(Debug, Default)]
+pub(crate) struct Spans {
+    /// It has taken them.
+    pub(crate) exported: Counter,
+    /// Too many waited to be sent.
+    pub(crate) dropped: Counter,
+    /// It would not take them, or was not there.
+    pub(crate) failed: Counter,
 }
 
 #[cfg(test)]

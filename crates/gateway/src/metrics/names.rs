@@ -27,12 +27,12 @@ impl Kind {
 /// A metric.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Metric {
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
     /// Whether it is measured in seconds, which its name then says; all others count things.
-    pub(super) seconds: bool,
-    pub(super) labels: &'static [&'static str],
-    pub(super) help: &'static str,
+    pub(crate) seconds: bool,
+    pub(crate) labels: &'static [&'static str],
+    pub(crate) help: &'static str,
 }
 
 impl Metric {
@@ -220,6 +220,12 @@ metrics! {
         Counter,
         &["result"],
         "Reloads of the policy by result.",
+    );
+    SPANS = Metric::new(
+        "tidegate_spans_total",
+        Counter,
+        &["result"],
+        "Spans for a collector, by what became of them.",
     );
     LOG_LOST = Metric::new(
         "tidegate_log_lines_lost_total",

@@ -1,7 +1,8 @@
-//! The two text formats that metrics are written in: Prometheus' own, version 0.0.4, and OpenMetrics 1.0.0, which a
-//! client gets that asks for it, as Prometheus does. What is written is `expose.rs`'s affair.
+//! The formats that metrics are written in: Prometheus' own text, version 0.0.4; OpenMetrics 1.0.0, which a client gets
+//! that asks for it, as Prometheus does; and what is sent to a collector of OpenTelemetry, whose words are
+//! `trace/export/metrics.rs`'s affair. What is written is `expose.rs`'s.
 //!
-//! Both have the same series with the same labels, so whoever changes from one to the other sees no break.
+//! Both texts have the same series with the same labels, so whoever changes from one to the other sees no break.
 
 use std::fmt::Write as _;
 
@@ -11,17 +12,19 @@ use http::header::ACCEPT;
 use super::Histogram;
 use super::names::{Kind, Metric};
 
-/// A text format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A format.
 pub(crate) enum Format {
     /// Prometheus' text format, version 0.0.4.
     Text,
     /// OpenMetrics 1.0.0: names of counters without `_total` where they are described, units, and a mark at the end.
     OpenMetrics,
+    /// OTLP.
+    #[cfg(feature = "otlp")]
+    Otlp(crate::trace::Families),
 }
 
 impl Format {
-    /// The one that a client wants. Prometheus' own, unless the other is asked for at least as much.
+    /// The text that a client wants. Prometheus' own, unless the other is asked for at least as much.
     pub(crate) fn wanted(headers: &HeaderMap) -> Self {
         let (mut text, mut open) = (0.0, 0.0);
         let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
@@ -49,8 +52,10 @@ impl Format {
         if open > 0.0 && open >= text { Self::OpenMetrics } else { Self::Text }
     }
 
-    pub(crate) const fn content_type(self) -> &'static str {
+    pub(crate) const fn content_type(&self) -> &'static str {
         match self {
+            #[cfg(feature = "otlp")]
+            Self::Otlp(_) => "application/json",
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
         }
@@ -58,7 +63,7 @@ impl Format {
 }
 
 /// What has been written so far.
-pub(super) struct Page {
+pub(crate) struct Page {
     text: String,
     format: Format,
 }
@@ -68,22 +73,37 @@ impl Page {
         Self { text: String::with_capacity(32 * 1024), format }
     }
 
+    /// The text.
     pub(super) fn end(mut self) -> String {
-        if self.format == Format::OpenMetrics {
+        if matches!(self.format, Format::OpenMetrics) {
             self.text.push_str("# EOF\n");
         }
         self.text
     }
 
+    /// The families of a page that is no text.
+    #[cfg(feature = "otlp")]
+    pub(crate) fn into_families(self) -> Vec<serde_json::Value> {
+        match self.format {
+            Format::Otlp(families) => families.into_all(),
+            Format::Text | Format::OpenMetrics => Vec::new(),
+        }
+    }
+
     /// Describes a metric. Its samples follow.
     pub(super) fn head(&mut self, metric: &Metric) {
+        #[cfg(feature = "otlp")]
+        if let Format::Otlp(families) = &mut self.format {
+            return families.head(metric);
+        }
+        let is_open = matches!(self.format, Format::OpenMetrics);
         let Metric { mut name, kind, seconds, help, .. } = *metric;
-        if self.format == Format::OpenMetrics {
+        if is_open {
             name = name.strip_suffix("_total").unwrap_or(name);
         }
         // Writing into a string does not fail.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {}", kind.name());
-        if seconds && self.format == Format::OpenMetrics {
+        if seconds && is_open {
             let _ = writeln!(self.text, "# UNIT {name} seconds");
         }
     }
@@ -91,6 +111,10 @@ impl Page {
     /// A sample with the values of the metric's labels, in its order.
     pub(super) fn sample<const N: usize>(&mut self, metric: &Metric, values: [&str; N], value: f64) {
         debug_assert_eq!(metric.labels.len(), N, "{}", metric.name);
+        #[cfg(feature = "otlp")]
+        if let Format::Otlp(families) = &mut self.format {
+            return families.sample(metric, &values, value);
+        }
         self.series(metric, "", &values, None);
         let _ = writeln!(self.text, " {value}");
     }
@@ -108,6 +132,10 @@ impl Page {
         histogram: &Histogram,
     ) {
         debug_assert!(metric.kind == Kind::Histogram && metric.labels.len() == N, "{}", metric.name);
+        #[cfg(feature = "otlp")]
+        if let Format::Otlp(families) = &mut self.format {
+            return families.histogram(metric, &values, histogram);
+        }
         let mut total = 0;
         for (bound, count) in histogram.cumulative() {
             total = count;
@@ -159,15 +187,15 @@ mod tests {
     use http::HeaderValue;
     use std::time::Duration;
 
-    fn wanted(accept: &str) -> Format {
+    fn wanted(accept: &str) -> &'static str {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_str(accept).unwrap());
-        Format::wanted(&headers)
+        Format::wanted(&headers).content_type()
     }
 
     #[test]
     fn a_client_gets_the_format_that_it_asks_for() {
-        assert_eq!(Format::wanted(&HeaderMap::new()), Format::Text);
+        assert_eq!(Format::wanted(&HeaderMap::new()).content_type(), Format::Text.content_type());
         for (accept, format) in [
             ("*/*", Format::Text),
             ("text/html, text/plain;q=0.9", Format::Text),
@@ -188,7 +216,7 @@ mod tests {
             ("application/openmetrics-text;q=0.1,text/plain;q=0.2", Format::Text),
             ("application/openmetrics-text;q=nonsense", Format::Text),
         ] {
-            assert_eq!(wanted(accept), format, "{accept}");
+            assert_eq!(wanted(accept), format.content_type(), "{accept}");
         }
     }
 

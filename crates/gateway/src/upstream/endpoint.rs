@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 pub(crate) struct Endpoint {
     /// Never used twice, so that a pool cannot mix up endpoints of different policies.
     pub(super) id: u64,
-    pub(super) address: Address,
+    pub(crate) address: Address,
     in_flight: AtomicU32,
     breaker: Mutex<Breaker>,
     /// Whether the breaker was closed after the last look at it, so that most looks need no lock.

@@ -141,6 +141,7 @@ async fn attempt(
 ) -> Result<Response<AnswerBody>, Failed> {
     let worker = &client.worker;
     let (overdue, reason) = flight.overdue();
+    flight.tries(visit.endpoint());
     let kept = if which == Try::Fresh { None } else { worker.pool.take(visit.endpoint().id) };
     let connected = match kept {
         Some(kept) => Ok(kept),

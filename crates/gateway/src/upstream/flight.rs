@@ -23,10 +23,11 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::connection::{Answering, Connection};
-use super::endpoint::Visit;
+use super::endpoint::{Endpoint, Visit};
 use super::upload::{RequestBody, Upload};
 use super::{ExemptPlace, Upstream};
 use crate::orca;
+use crate::trace::Exchange;
 use crate::worker::Worker;
 
 /// The right to an exchange: a slot of the gate, or a place outside it.
@@ -73,6 +74,8 @@ struct Inner {
     took: Duration,
     /// When the answer is of no use to the client any more.
     deadline: Option<Timestamp>,
+    /// Where it is noted whom it is sent to, if a collector is to be told.
+    noted: Option<Arc<Exchange>>,
     wire: Option<Wire>,
 }
 
@@ -113,10 +116,20 @@ impl Flight {
         upstream: Arc<Upstream>,
         slot: Slot,
         deadline: Option<Timestamp>,
+        noted: Option<Arc<Exchange>>,
     ) -> Self {
         let began = slot.since(worker.shared.clock);
         let took = Duration::ZERO;
-        Self { inner: Some(Box::new(Inner { worker, upstream, slot, began, took, deadline, wire: None })) }
+        Self {
+            inner: Some(Box::new(Inner { worker, upstream, slot, began, took, deadline, noted, wire: None })),
+        }
+    }
+
+    /// The request is about to be sent there.
+    pub(super) fn tries(&self, endpoint: &Arc<Endpoint>) {
+        if let Some(noted) = self.inner.as_ref().and_then(|inner| inner.noted.as_ref()) {
+            noted.tries(endpoint);
+        }
     }
 
     /// The request is on its way.

@@ -9,6 +9,8 @@ pub(crate) use table::{
 
 mod protection;
 pub(crate) use protection::{BREAKER, HEALTH_CHECK};
+mod otlp;
+pub(crate) use otlp::OTLP;
 mod order;
 pub(crate) use order::{FAIRNESS, FLOORS_MAX, PRIORITY, RETRIES, TENANT};
 
@@ -137,6 +139,7 @@ pub(crate) enum Form {
     Path,
     RateKey,
     Reference,
+    ServiceName,
     Target,
     TenantName,
     TenantSource,
@@ -158,6 +161,7 @@ impl Form {
             Self::Path => "path pattern: `/x`, `/x/*` or `/*`",
             Self::RateKey => "`client-ip`, `header:NAME`, `tenant`, `route` or `global`",
             Self::Reference => "name of an upstream",
+            Self::ServiceName => "name of a service",
             Self::Target => "path, with a query if need be",
             Self::TenantName => "name of a tenant",
             Self::TenantSource => "`header:NAME` or `client-ip`",
@@ -178,7 +182,7 @@ impl Form {
             Self::Path => r"^/[^*?#;]*\*?$",
             Self::RateKey => r"^(client-ip|tenant|route|global|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
             Self::Target => r"^/[!-~]{0,255}$",
-            Self::TenantName => r"^[!-~]([ -~]{0,254}[!-~])?$",
+            Self::ServiceName | Self::TenantName => r"^[!-~]([ -~]{0,254}[!-~])?$",
             Self::TenantSource => r"^(client-ip|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
         }
     }
@@ -228,7 +232,9 @@ impl Kind {
                     format!("{min} to {}", grouped(max))
                 }
             }
-            Self::Text(Form::TenantName) => "1 to 256 printable characters of ASCII".to_owned(),
+            Self::Text(Form::ServiceName | Form::TenantName) => {
+                "1 to 256 printable characters of ASCII".to_owned()
+            }
             Self::Text(Form::Name | Form::Reference) => "1 to 64 of a-z, 0-9, `_`, `-`".to_owned(),
             Self::Switch | Self::OneOf(_) | Self::Choice { .. } | Self::Text(_) => String::new(),
         }

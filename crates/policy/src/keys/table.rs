@@ -5,7 +5,9 @@ use std::time::Duration;
 use tidegate_engine::{LIMIT_MAX, QUEUE_CAPACITY_MAX};
 
 use super::Absent::{Default, Means, Required};
-use super::{BREAKER, FAIRNESS, Form, HEALTH_CHECK, Key, Kind, PRIORITY, RETRIES, Section, Shape, TENANT};
+use super::{
+    BREAKER, FAIRNESS, Form, HEALTH_CHECK, Key, Kind, OTLP, PRIORITY, RETRIES, Section, Shape, TENANT,
+};
 
 const UPSTREAMS_MAX: usize = 256;
 const ROUTES_MAX: usize = 1_000;
@@ -28,7 +30,7 @@ pub(crate) static SERVER: Section = Section {
     path: "server",
     shape: Shape::One,
     doc: "The gateway itself: where it listens, its bounds, its log.",
-    inner: &[],
+    inner: &[&OTLP],
     not_yet: &[],
     keys: &[
         Key::new(

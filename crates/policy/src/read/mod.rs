@@ -4,6 +4,7 @@
 //! ever leaves: [`read`] hands out a policy only if there is no problem at all.
 
 mod concurrency;
+mod otlp;
 mod priority;
 mod protection;
 mod rate_limit;

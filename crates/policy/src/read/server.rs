@@ -4,7 +4,7 @@ use super::Places;
 use super::priority;
 use super::section::{Found, Section, choice, integer, switch, text};
 use super::upstream::Names;
-use crate::keys::SERVER;
+use crate::keys::{OTLP, SERVER};
 use crate::model::{AccessLog, Fingerprint, RateLimitHeaders, Server};
 use crate::problem::Report;
 use crate::values;
@@ -65,7 +65,9 @@ pub(crate) fn read(
             _ => AccessLog::All,
         },
         access_log_file: section.optional("access_log_file", |_, value| values::file_path(text(value)?)),
+        otlp: None,
     };
+    let otlp = section.child(&OTLP);
     if section.is_sound() && server.listen == server.admin && server.listen.port() != 0 {
         section.contradiction(
             if section.has("admin") { "admin" } else { "listen" },
@@ -74,7 +76,7 @@ pub(crate) fn read(
         );
     }
     section.close();
-    server
+    Server { otlp: super::otlp::read(otlp, report, places), ..server }
 }
 
 /// Where nothing is said, those that clients set by themselves.

@@ -158,6 +158,18 @@ pub(crate) fn tenant_name(text: &str) -> Result<String, Wrong> {
     ))
 }
 
+/// What a service is called by those who look at many.
+pub(crate) fn service_name(text: &str) -> Result<String, Wrong> {
+    let printable = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if printable && (1..=256).contains(&text.len()) && text.trim() == text {
+        return Ok(text.to_owned());
+    }
+    Err(Wrong::new(
+        format!("`{}` cannot be the name of a service", show(text)),
+        "it has 1 to 256 printable characters of ASCII, and no blank at its ends",
+    ))
+}
+
 /// The name of a field, in lower case.
 pub(crate) fn header(text: &str) -> Result<String, Wrong> {
     if is_token(text) && text.len() <= 256 {

@@ -45,6 +45,7 @@ fn the_shortest_policy_has_every_default() {
                     ratelimit_headers_on_all: false,
                     access_log: Refused,
                     access_log_file: None,
+                    otlp: None,
                 },
                 upstreams: [
                     Upstream {

@@ -52,6 +52,23 @@ fn every_key_at_once() {
                     access_log_file: Some(
                         "/var/log/tidegate.log",
                     ),
+                    otlp: Some(
+                        Otlp {
+                            endpoint: Endpoint {
+                                host: Name(
+                                    "collector.internal",
+                                ),
+                                port: 4318,
+                            },
+                            service_name: "edge",
+                            sample: 0.25,
+                            metrics_interval: 60s,
+                            headers_file: Some(
+                                "/run/tidegate/otlp-headers",
+                            ),
+                            headers: [],
+                        },
+                    ),
                 },
                 upstreams: [
                     Upstream {
