@@ -22,6 +22,7 @@ Examples:
   tidegate size --workers 4 --service-time 200ms --wait 500ms
   tidegate simulate scenarios/article-003.toml      what would a policy have done?
   tidegate load http://127.0.0.1:8102/ --rate 500   what does it do on real sockets?
+  tidegate top                                      how does the running gateway stand?
 
 Exit codes: 0 done; 1 failure at run time; 2 usage; 69 cannot bind; 78 bad policy;
 99 an expectation or a threshold was not met."
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Sends requests when they are due, whatever becomes of them, and shows what came of it.
     Load(Box<crate::load::LoadArgs>),
+    /// Shows how a running gateway stands, second by second, in the terminal.
+    Top(TopArgs),
     /// Runs the lab's slow upstream, which takes on whatever comes.
     Upstream(UpstreamArgs),
     /// Prints the JSON schema of the policy file, for editors.
@@ -235,6 +238,29 @@ pub(crate) struct SimulateArgs {
     /// Writes a page with charts into this file as well.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  tidegate top                                   the gateway on this machine
+  tidegate top --admin 10.0.0.7:8101             another one
+  tidegate top --once                            one frame, as plain text
+  tidegate top --json | jq .upstreams            samples, a line each
+
+Keys: q ends, u or the arrows go from upstream to upstream, p holds the picture,
+? explains the words. With NO_COLOR set there are no colours. It only reads, and
+goes on trying when the gateway goes away.")]
+pub(crate) struct TopArgs {
+    /// The gateway's admin address.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8101")]
+    pub(crate) admin: SocketAddr,
+    /// Prints one frame as plain text, or with --json one sample, and ends.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Prints samples as they come, as JSON, a line each.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(ClapArgs)]

@@ -15,6 +15,7 @@ mod run;
 mod schema;
 mod simulate;
 mod size;
+mod top;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Upstream(args) => lab::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions { shell } => {

@@ -22,6 +22,7 @@ pub(crate) const TIDEGATE: &str = env!("CARGO_BIN_EXE_tidegate");
 #[derive(Clone)]
 pub(crate) struct Policy {
     endpoints: Vec<SocketAddr>,
+    admin: SocketAddr,
     workers: u32,
     server: String,
     upstream: String,
@@ -35,6 +36,7 @@ impl Policy {
     pub(crate) fn before(service: SocketAddr) -> Self {
         Self {
             endpoints: vec![service],
+            admin: "127.0.0.1:0".parse().unwrap(),
             workers: 1,
             server: String::new(),
             upstream: "timeout = \"20s\"".into(),
@@ -48,6 +50,11 @@ impl Policy {
     pub(crate) fn and(mut self, endpoint: SocketAddr) -> Self {
         self.endpoints.push(endpoint);
         self
+    }
+
+    /// Where operators connect; a free port, unless it is said.
+    pub(crate) fn admin(self, admin: SocketAddr) -> Self {
+        Self { admin, ..self }
     }
 
     pub(crate) fn workers(self, workers: u32) -> Self {
@@ -83,7 +90,7 @@ impl Policy {
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut text = String::from("[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n");
+        let mut text = format!("[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"{}\"\n", self.admin);
         let endpoints: Vec<String> =
             self.endpoints.iter().map(|endpoint| format!("http://{endpoint}")).collect();
         let Self { workers, server, upstream, limit, queue, rest, .. } = self;

@@ -51,5 +51,6 @@ mod signals;
 mod simulate;
 mod size;
 mod stalls;
+mod top;
 mod tracing;
 mod upgrade;
