@@ -115,7 +115,7 @@ fn change(before: Option<f64>, after: Option<f64>, unit: Unit) -> String {
     match (before, after, unit) {
         (Some(before), Some(after), Unit::Share) => format!("{:+.2} points", (after - before) * 100.0),
         (Some(before), Some(after), _) if before > 0.0 => format!("{:+.1}%", (after / before - 1.0) * 100.0),
-        (Some(_), Some(after), _) if after == 0.0 => "none".to_owned(),
+        (Some(_), Some(0.0), _) => "none".to_owned(),
         _ => "–".to_owned(),
     }
 }

@@ -14,6 +14,7 @@ fn check(settings: &[Setting], defaults: &[&str], expect: Expect) {
             ValueSource::Flag(flag) => (*flag).to_owned(),
             ValueSource::Default if defaults.contains(&setting.key) => "default".to_owned(),
             ValueSource::LeftOut if defaults.contains(&setting.key) => "left out".to_owned(),
+            ValueSource::Operator => "operator".to_owned(),
             ValueSource::Default | ValueSource::LeftOut => return None,
         };
         let Setting { section, of, key, value, .. } = setting;
