@@ -184,28 +184,6 @@ fn what_is_wrong_is_said_with_its_line() {
           | ^^^^^^^^^^^"#]],
     );
     broken(
-        "attempts = 3",
-        "resilient = 3",
-        &expect![[r#"
-        error: clients that are `resilient` have their own back-off and budget, and do as they are told
-         --> story.toml:9:1
-          |
-        9 | [[clients]]
-          | ^^^^^^^^^^^
-          |
-          = help: beside `resilient` there may be `attempts` and `marked`"#]],
-    );
-    broken(
-        "attempts = 3, backoff = \"full-jitter\"",
-        "resilient = 10001",
-        &expect![[r#"
-        error: `resilient` is how many of them there are, at most 10000
-         --> story.toml:9:1
-          |
-        9 | [[clients]]
-          | ^^^^^^^^^^^"#]],
-    );
-    broken(
         "limit = 4",
         "limit = \"four\"",
         &expect![[r#"
@@ -282,6 +260,32 @@ fn what_is_wrong_is_said_with_its_line() {
           | ^^^^^^^^^^^
           |
           = help: write `rate = "100/s"`"#]],
+    );
+}
+
+#[test]
+fn clients_with_our_own_client_have_their_own_ways() {
+    broken(
+        "attempts = 3",
+        "resilient = 3",
+        &expect![[r#"
+        error: clients that are `resilient` have their own back-off and budget, and do as they are told
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^
+          |
+          = help: beside `resilient` there may be `attempts` and `marked`"#]],
+    );
+    broken(
+        "attempts = 3, backoff = \"full-jitter\"",
+        "resilient = 10001",
+        &expect![[r#"
+        error: `resilient` is how many of them there are, at most 10000
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^"#]],
     );
 }
 
