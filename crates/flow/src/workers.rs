@@ -19,8 +19,8 @@ use crate::timer::Timer;
 use crate::waiters::{Closed, Ticket};
 
 mod task;
+use task::Job;
 pub use task::{Handle, Lost, Task};
-use task::{Job, caught};
 
 mod state;
 use state::{Queued, State, Way};
@@ -342,8 +342,7 @@ impl Shared {
         }
         wakes.wake();
         for (job, why) in lost {
-            // What a task does when it is dropped is the task's own code, and may panic as well as the rest of it.
-            let _ = caught(|| job.lose(why));
+            job.lose(why);
         }
         value
     }

@@ -146,6 +146,7 @@ where
     fn lose(self: Box<Self>, why: Lost) {
         let Self { future, done } = *self;
         let _ = done.send(Err(why));
+        // What a task does when it is dropped is its own code, and may panic as well as the rest of it.
         let _ = caught(|| drop(future));
     }
 }
@@ -181,7 +182,7 @@ impl<F> Drop for Contained<F> {
 
 /// Runs code of a task. What the task leaves broken by a panic is its own: nothing of ours is touched by it, and it is
 /// never run again.
-pub(super) fn caught<R>(code: impl FnOnce() -> R) -> Result<R, String> {
+fn caught<R>(code: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| message(&*payload))
 }
 
