@@ -104,12 +104,20 @@ pub(crate) struct RunArgs {
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
-  tidegate demo            plays all stories, about ten seconds
-  tidegate demo --stay     keeps the gateway and the upstream running afterwards
+  tidegate demo            plays all stories, about ten seconds, then the show
+  tidegate demo --show     only the show: two services alike, one behind tidegate, on the dashboard
+  tidegate demo --once     only the stories, as without a terminal
+  tidegate demo --stay     keeps the gateway and the upstream running afterwards, for requests of your own
   tidegate demo --json     the measured numbers, for a script")]
 pub(crate) struct DemoArgs {
-    /// Keeps running after the stories, until Ctrl-C.
+    /// Plays the show at once and nothing else, until Ctrl-C.
+    #[arg(long, conflicts_with_all = ["stay", "json", "once"])]
+    pub(crate) show: bool,
+    /// Ends after the stories.
     #[arg(long)]
+    pub(crate) once: bool,
+    /// Keeps running after the stories, until Ctrl-C, with nobody but you who asks for anything.
+    #[arg(long, conflicts_with = "once")]
     pub(crate) stay: bool,
     /// Prints the numbers as JSON.
     #[arg(long, conflicts_with = "stay")]

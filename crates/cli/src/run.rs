@@ -115,6 +115,12 @@ pub(crate) fn until_stopped(gateway: Gateway, reload: impl Fn() -> Option<Parsed
     if cut_short { Err(Failure::runtime("ended at once by a second signal")) } else { Ok(()) }
 }
 
+/// Waits for a signal that asks us to end.
+pub(crate) async fn stopped() -> Result<(), Failure> {
+    Signals::listen()?.stop().await;
+    Ok(())
+}
+
 fn put_in_force(gateway: &Gateway, parsed: Option<Parsed>) {
     let Some(parsed) = parsed else { return gateway.reload_refused() };
     let said = match gateway.reload(parsed) {

@@ -1,13 +1,15 @@
-//! `tidegate demo`: the whole thing on one machine, in ten seconds.
+//! `tidegate demo`: the whole thing on one machine.
 //!
 //! It starts the lab's upstream and a gateway, plays the experiments of "Backpressure, Rate Limiting and Load Shedding
-//! in an API Gateway" one after the other, and prints what it measured beside what the article had.
+//! in an API Gateway" one after the other, and prints what it measured beside what the article had. That takes ten seconds.
+//! On a terminal the show follows, which is to be looked at on the dashboard.
 
 mod burst;
+mod show;
 mod stories;
 mod table;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
@@ -30,6 +32,9 @@ struct Stage {
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let mut stage = Stage::set(args)?;
     let mut out = io::stdout();
+    if args.show {
+        return stage.show(&mut out);
+    }
     if !args.json {
         writeln!(out, "{}", stage.welcome())?;
     }
@@ -53,13 +58,16 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         stage.gateway.wait();
         return Ok(());
     }
-    if !args.stay {
-        writeln!(out, "Next: tidegate run --upstream http://127.0.0.1:3000, or the demo with --stay.")?;
-        stage.gateway.stop();
-        stage.gateway.wait();
-        return Ok(());
+    if args.stay {
+        return stage.stay(&mut out);
     }
-    stage.stay(&mut out)
+    if out.is_terminal() && !args.once {
+        return stage.show(&mut out);
+    }
+    writeln!(out, "Next: tidegate demo --show, or tidegate run --upstream http://127.0.0.1:3000.")?;
+    stage.gateway.stop();
+    stage.gateway.wait();
+    Ok(())
 }
 
 impl Stage {
@@ -114,6 +122,38 @@ impl Stage {
             self.clients,
             self.gateway.listening().admin
         )
+    }
+
+    /// Plays the show until somebody ends it.
+    fn show(self, out: &mut io::Stdout) -> Result<(), Failure> {
+        let listening = self.gateway.listening();
+        let server = self.gateway_section(listening.clients, listening.admin);
+        let mut parsed = show::parsed(&server, show::services()?)?;
+        // The gateway compares with what it was started with, which may have said: any port.
+        let before = self.gateway.policy();
+        parsed.policy.server.listen = before.server.listen;
+        parsed.policy.server.admin = before.server.admin;
+        self.gateway.reload(parsed).map_err(Failure::runtime)?;
+        writeln!(
+            out,
+            "Two services alike, each good for 50 a second, one behind tidegate and one not. 25 a second come, then 100, \
+             then 25.\n\nLook at it:  http://{}/\n\nIt goes on until Ctrl-C.\n",
+            listening.admin
+        )?;
+        let gateway = self.gateway;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            tokio::select! {
+                result = show::play(&gateway) => result,
+                stopped = run::stopped() => stopped,
+                () = gateway.until_draining() => Ok(()),
+            }
+        })?;
+        // Whoever has seen enough does not wait for two thousand requests that nobody waits for.
+        gateway.stop();
+        gateway.wait();
+        writeln!(out)?;
+        Ok(())
     }
 
     fn stay(mut self, out: &mut io::Stdout) -> Result<(), Failure> {

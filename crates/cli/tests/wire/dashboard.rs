@@ -1,15 +1,20 @@
 //! The dashboard as a person sees it, in a browser before a real gateway under a real overload.
 
+use std::net::SocketAddr;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 use crate::browser::Browser;
-use crate::client::connect;
-use crate::gateway::{Gateway, Lab, Policy};
-use crate::wait::until;
+use crate::client::{ask, connect};
+use crate::gateway::{Gateway, Lab, Policy, TIDEGATE, operators_get};
+use crate::wait::{Stopwatch, patiently, turn, until};
 
 const HOSTILE: &str = "<script>window.hacked=1</script><img src=x onerror=window.hacked=2>";
 
@@ -41,7 +46,7 @@ impl Crowd {
                     wire.send(&request).await;
                     wire.message().await;
                     // Nobody asks thousands of times a second.
-                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                    tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             });
         }
@@ -159,4 +164,61 @@ async fn a_request_is_explained_and_a_limit_is_tried() {
     crowd.stop().await;
     assert_eq!(browser.value("window.hacked ?? null").await, Value::Null);
     assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The demo's show: its process, and where its dashboard is.
+async fn show() -> (Child, SocketAddr) {
+    let mut child = Command::new(TIDEGATE)
+        .args(["demo", "--show", "--any-port"])
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    loop {
+        let line = patiently("the address of the dashboard", lines.next_line()).await.unwrap().unwrap();
+        if let Some((_, address)) = line.split_once("http://") {
+            // Read on, or the demo would stand still before a full pipe.
+            tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+            return (child, address.trim_end_matches('/').parse().unwrap());
+        }
+    }
+}
+
+/// What a newcomer sees within a minute: under the same overload one of two services alike goes on, and the other collapses.
+#[tokio::test]
+async fn the_demo_shows_the_collapse_and_the_hold() {
+    let _turn = turn().await;
+    let (_demo, admin) = show().await;
+    let watch = Stopwatch::start();
+    let lately = |history: &Value, upstream: &str, what: &str| -> f64 {
+        let values = history["upstreams"][upstream][what].as_array().cloned().unwrap_or_default();
+        values.iter().filter_map(Value::as_f64).sum::<f64>() / values.len().max(1) as f64
+    };
+    loop {
+        let history = ask(admin, operators_get("/api/history?seconds=5")).await.json();
+        let (with, without) = ("with-tidegate", "without-tidegate");
+        let arrivals = lately(&history, without, "arrivals");
+        let useful = [with, without].map(|upstream| lately(&history, upstream, "goodput"));
+        if arrivals > 80.0 && useful[0] > 35.0 && useful[1] < 5.0 {
+            return;
+        }
+        assert!(watch.elapsed() < Duration::from_secs(60), "{arrivals} come, {useful:?} are useful");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+/// The picture of the README, taken anew: `cargo test -p tidegate --test wire picture -- --ignored`.
+#[tokio::test]
+#[ignore = "it writes into docs, and takes a minute"]
+async fn a_picture_for_the_readme() {
+    let (_demo, admin) = show().await;
+    let mut browser = Browser::start().await;
+    browser.size(1280, 900, "light").await;
+    browser.open(&format!("http://{admin}/")).await;
+    tokio::time::sleep(Duration::from_secs(46)).await;
+    let picture = browser.picture(1280, 980).await;
+    assert!(picture.len() < 200_000, "{}", picture.len());
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/images/dashboard.png");
+    std::fs::write(file, picture).unwrap();
 }

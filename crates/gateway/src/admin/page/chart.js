@@ -186,7 +186,7 @@ function short(value) {
   return number(value, value < 1 ? 2 : 1);
 }
 
-const span = (seconds) => (seconds < 60 ? `${seconds} s` : `${number(seconds / 60, 1)} min`);
+const span = (seconds) => (seconds < 120 && seconds % 60 ? `${seconds} s` : `${number(seconds / 60, 1)} min`);
 
 function age(seconds) {
   const whole = Math.round(seconds);

@@ -18,10 +18,13 @@ const perSecond = (value) => (Number.isFinite(value) ? `${rate(value)}/s` : "–
 const used = (series) => series.filter((one) => one.values.some((value) => value > 0));
 
 function classes(ones, newest, pick, kind) {
-  return Object.keys(newest.priorities).map((name, index) => ({
+  const all = Object.keys(newest.priorities).map((name, index) => ({
     name, kind, color: CLASS_COLORS[index % CLASS_COLORS.length], dash: DASHES[index % DASHES.length],
     values: ones.map((one) => (one?.priorities[name] ? pick(one.priorities[name]) : null)),
   }));
+  // A class that nobody was in is of no interest, as long as there is another.
+  const had = all.filter(({ name }) => ones.some((one) => one?.priorities[name]?.arrivals > 0));
+  return had.length ? had : all;
 }
 
 /** For each chart: `series(ones, newest)` of the samples of one upstream. */

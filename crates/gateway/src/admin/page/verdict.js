@@ -56,7 +56,7 @@ function of(name, it, topKey) {
   if (it.arrivals < 0.05 && it.taken < 0.05) return say(0, "good", `Nobody asks ${name} for anything just now.`);
   if (it.left > 0.05 * it.arrivals && it.left > it.refused && it.left >= 0.5) {
     const orphans = it.last.orphans > 0 ? ` ${number(it.last.orphans)} slots are taken for clients who have gone.` : "";
-    return say(8 + share(it.left, it.arrivals), "bad", `${name}: clients give up before their answer: ${rate(it.left)}/s leave, ${useful} of ${rate(it.arrivals)}/s that come.`, `Half of the answers that came took ${millis(it.last.latency_ms.minute.p50)} or more.${orphans}`);
+    return say(8 + share(it.left, it.arrivals), "bad", `${name}: clients give up before their answer: ${rate(it.left)}/s leave, ${useful} of ${rate(it.arrivals)}/s that come.`, `${it.last.latency_ms.second.p50 === null ? "" : `Half of the answers that came took ${millis(it.last.latency_ms.second.p50)} or more.`}${orphans}`.trim());
   }
   if (it.failed > 0.05 * it.arrivals) {
     return say(7, "bad", `${name} fails: ${rate(it.failed)}/s of ${rate(it.arrivals)}/s get no answer from it (${why}).`, `${useful}; ${slots}.`);
