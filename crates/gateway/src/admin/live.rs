@@ -15,7 +15,6 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Sleep, sleep};
 
-use super::site::Visitor;
 use crate::history::{Sample, row};
 
 /// So many may follow at once; a page is one.
@@ -39,7 +38,7 @@ pub(super) struct Follower {
     begun: bool,
     next: Next,
     silence: Pin<Box<Sleep>>,
-    visitor: Arc<Visitor>,
+    pace: Arc<Pace>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -49,24 +48,24 @@ type Next = Pin<Box<dyn Future<Output = Option<(Bytes, watch::Receiver<Bytes>)>>
 impl Follower {
     pub(super) fn new(
         mut samples: watch::Receiver<Bytes>,
-        visitor: Arc<Visitor>,
+        pace: Arc<Pace>,
         place: OwnedSemaphorePermit,
     ) -> Self {
         // The newest is new to whoever has just come.
         samples.mark_changed();
-        visitor.pace.begin();
+        pace.begin();
         Self {
             begun: false,
             next: Box::pin(next(samples)),
             silence: Box::pin(sleep(SILENCE_MAX)),
-            visitor,
+            pace,
             _place: place,
         }
     }
 
     pub(super) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         // Asked for more, so what there was has been taken.
-        self.visitor.pace.took();
+        self.pace.took();
         if !self.begun {
             self.begun = true;
             return Poll::Ready(Some(Bytes::from_static(BEGINNING.as_bytes())));
@@ -123,5 +122,53 @@ impl Pace {
             }
             before = now;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use tokio::sync::Semaphore;
+
+    async fn next_event(follower: &mut Follower) -> String {
+        let event = poll_fn(|cx| follower.poll_event(cx)).await;
+        String::from_utf8(event.unwrap_or_default().to_vec()).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_newest_comes_at_once_and_silence_is_broken() {
+        let samples = watch::Sender::new(Bytes::new());
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        samples.send_replace("the newest".into());
+        let mut follower = Follower::new(samples.subscribe(), Arc::default(), place);
+        assert_eq!(next_event(&mut follower).await, BEGINNING);
+        assert_eq!(next_event(&mut follower).await, "the newest");
+        assert_eq!(next_event(&mut follower).await, KEEP_ALIVE);
+        // Whoever is slow misses what was in between.
+        samples.send_replace("missed".into());
+        samples.send_replace("seen".into());
+        assert_eq!(next_event(&mut follower).await, "seen");
+        drop(samples);
+        assert_eq!(next_event(&mut follower).await, "", "the gateway has ended");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_does_not_read_is_cut_off() {
+        let pace = Pace::default();
+        let day = Duration::from_secs(86_400);
+        assert!(tokio::time::timeout(day, pace.too_slow()).await.is_err(), "nothing is followed");
+        pace.begin();
+        let reads = async {
+            for _ in 0..20 {
+                sleep(SILENCE_MAX).await;
+                pace.took();
+            }
+        };
+        tokio::select! {
+            () = pace.too_slow() => panic!("it was read all the time"),
+            () = reads => {}
+        }
+        assert!(tokio::time::timeout(PATIENCE * 3, pace.too_slow()).await.is_ok());
     }
 }

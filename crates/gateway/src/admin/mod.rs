@@ -113,7 +113,7 @@ async fn accept(admin: &Arc<Admin>, listener: TcpListener) {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let visitor = Visitor { admin: admin.clone(), peer, pace: live::Pace::default() };
+                let visitor = Visitor { admin: admin.clone(), peer, pace: Arc::default() };
                 tokio::spawn(async move {
                     let _ = timeout(CONNECTION_TIME, serve(Arc::new(visitor), stream)).await;
                     drop(place);

@@ -25,7 +25,7 @@ use crate::top::Top;
 pub(super) struct Visitor {
     pub(super) admin: Arc<Admin>,
     pub(super) peer: SocketAddr,
-    pub(super) pace: Pace,
+    pub(super) pace: Arc<Pace>,
 }
 
 const NOT_FOUND: &str = "there is / for people, and /livez, /readyz, /metrics, /api/stats, /api/live, /api/history, /api/top \
@@ -154,7 +154,7 @@ fn live(visitor: &Arc<Visitor>) -> Response<Body> {
         response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("10"));
         return response;
     };
-    let follower = Follower::new(admin.newest.subscribe(), visitor.clone(), place);
+    let follower = Follower::new(admin.newest.subscribe(), visitor.pace.clone(), place);
     let mut response = page(StatusCode::OK, "text/event-stream", String::new());
     *response.body_mut() = Body::Events(Box::new(follower));
     response

@@ -158,3 +158,79 @@ impl Arrivals {
 fn names(policy: &tidegate_policy::Policy) -> Vec<&str> {
     policy.upstreams.iter().map(|upstream| upstream.name.as_str()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Ending;
+    use tidegate_policy::Policy;
+    use tidegate_tower::Clock;
+
+    fn live(routes: &str, before: Option<&Live>) -> Arc<Live> {
+        let text = format!("[[upstream]]\nname = \"a\"\nendpoints = [\"http://127.0.0.1:1\"]\n{routes}");
+        let parsed = Policy::parse(&text, "policy.toml").unwrap_or_else(|errors| panic!("{errors}"));
+        Arc::new(Live::new(parsed.policy, Vec::new(), before, Clock::start()))
+    }
+
+    const ROUTES: &str = "[[route]]\npath = \"/health\"\nexempt = true\n[[route]]\npath = \"/*\"\n";
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    #[test]
+    fn those_who_reached_the_gate_are_kept_for_five_minutes() {
+        let live = live(ROUTES, None);
+        let stats = |route: usize| &live.routes[route].stats[1];
+        let mut arrivals = Arrivals::new(live.clone(), at(0));
+        stats(0).arrived.add(9);
+        stats(1).arrived.add(5);
+        stats(1).ended(Ending::Rejected, Some(Reason::RateLimited));
+        arrivals.look(at(100), &live);
+        let came: Vec<Came> = arrivals.came().collect();
+        assert_eq!(came, [Came { at: at(100), route: 1, class: 1, count: 4 }]);
+        arrivals.look(at(300_100), &live);
+        assert_eq!(arrivals.came().count(), 1);
+        arrivals.look(at(300_101), &live);
+        assert_eq!((arrivals.came().count(), arrivals.since), (0, at(100)));
+    }
+
+    #[test]
+    fn counts_and_times_have_a_bound() {
+        let live = live(ROUTES, None);
+        let mut arrivals = Arrivals::new(live.clone(), at(0));
+        // A look every millisecond stands for a hundred kinds that come at every look.
+        for look in 1..=COUNTS_MAX as u64 + 1_000 {
+            live.routes[1].stats[0].arrived.add(1);
+            live.upstreams[0].stats.head.observe(Duration::from_millis(20));
+            arrivals.look(at(look), &live);
+        }
+        assert_eq!(arrivals.came().count(), COUNTS_MAX);
+        assert_eq!(arrivals.since, at(1_000), "older ones are not all there");
+        assert_eq!(arrivals.worked.len(), 20);
+        let end = COUNTS_MAX as u64 + 1_000;
+        for look in 1..=1_000 {
+            live.upstreams[0].stats.head.observe(Duration::from_millis(20));
+            arrivals.look(at(end + 10_000 * look), &live);
+        }
+        assert!(arrivals.worked.len() <= 31, "{}", arrivals.worked.len());
+        assert!(arrivals.worked.iter().all(|it| it.times.iter().all(|time| (17.0..23.0).contains(time))));
+    }
+
+    /// A reload that changes what the numbers of routes mean begins anew; one that does not goes on.
+    #[test]
+    fn a_reload_mixes_nothing_up() {
+        let first = live(ROUTES, None);
+        let mut arrivals = Arrivals::new(first.clone(), at(0));
+        first.routes[1].stats[0].arrived.add(3);
+        arrivals.look(at(100), &first);
+        let same = Arc::new(first.with_limit(0, std::num::NonZeroU32::new(7), Clock::start()));
+        same.routes[1].stats[0].arrived.add(2);
+        arrivals.look(at(200), &same);
+        assert_eq!(arrivals.came().map(|came| came.count).collect::<Vec<_>>(), [3, 2]);
+        let other = live("[[route]]\npath = \"/*\"\n", Some(&same));
+        arrivals.look(at(300), &other);
+        arrivals.look(at(400), &other);
+        assert_eq!(arrivals.came().count(), 0);
+    }
+}

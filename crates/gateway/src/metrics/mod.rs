@@ -115,7 +115,7 @@ pub(crate) struct RouteStats {
 impl RouteStats {
     /// Whether there is anything to show.
     pub(crate) fn has_counted(&self) -> bool {
-        self.endings.iter().any(|counter| counter.get() > 0)
+        self.arrived.get() > 0 || self.endings.iter().any(|counter| counter.get() > 0)
     }
 
     pub(crate) fn ended_total(&self) -> u64 {

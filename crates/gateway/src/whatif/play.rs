@@ -229,3 +229,94 @@ impl Requests {
         Duration::from_nanos(nanos(worked.times[number.min(worked.times.len() - 1)]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Worked;
+    use crate::live::Live;
+
+    const SECONDS: u64 = 20;
+
+    /// Two hundred a second come, a quarter of them critical, to an upstream that can do a hundred at ten at once.
+    fn recording() -> Recording {
+        let text = "[[upstream]]\nname = \"a\"\nendpoints = [\"http://127.0.0.1:1\"]\n\
+                    [upstream.concurrency]\nlimit = 10\n[upstream.queue]\nwait = \"200ms\"\n\
+                    [[route]]\npath = \"/c\"\npriority = \"critical\"\n[[route]]\npath = \"/*\"\n";
+        let parsed = Policy::parse(text, "policy.toml").unwrap_or_else(|errors| panic!("{errors}"));
+        let live = Arc::new(Live::new(parsed.policy, Vec::new(), None, Clock::start()));
+        let looks = (1..=SECONDS * 10).map(|look| Timestamp::from_millis(look * 100));
+        let came = looks.flat_map(|at| {
+            [Came { at, route: 0, class: 0, count: 5 }, Came { at, route: 1, class: 1, count: 15 }]
+        });
+        let until = Timestamp::from_millis(SECONDS * 1_000);
+        Recording {
+            live,
+            from: Timestamp::ZERO,
+            span: Duration::from_secs(SECONDS),
+            came: came.collect(),
+            worked: vec![Worked { until, upstream: 0, times: [100.0; 32] }],
+            workers: NonZeroU32::new(10).expect("ten"),
+            happened: Vec::new(),
+        }
+    }
+
+    fn ask(limit: Option<u32>, order: Option<Vec<usize>>) -> Value {
+        let limit = limit.and_then(NonZeroU32::new).map(Limit::Fixed);
+        let question = Question {
+            upstream: 0,
+            limit,
+            wait: None,
+            order,
+            workers: None,
+            span: Duration::from_secs(SECONDS),
+        };
+        play(&question, &recording(), Clock::start(), &Arc::default()).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    #[track_caller]
+    fn assert_near(value: &Value, expected: f64) {
+        let value = value.as_f64().unwrap_or(f64::NAN);
+        assert!((value - expected).abs() <= expected * 0.06 + 5.0, "{value}, and not about {expected}");
+    }
+
+    #[test]
+    fn a_smaller_limit_answers_less_and_as_it_is_stays_as_it_is() {
+        let said = ask(Some(5), None);
+        assert_eq!(said["as_it_is"]["arrivals"], SECONDS * 200);
+        assert_near(&said["as_it_is"]["goodput"], SECONDS as f64 * 100.0);
+        assert_near(&said["changed"]["goodput"], SECONDS as f64 * 50.0);
+        assert_eq!(ask(None, None)["changed"], ask(None, None)["as_it_is"]);
+    }
+
+    /// A higher limit than the upstream can do at once gains nothing, and costs time.
+    #[test]
+    fn a_limit_beyond_what_the_upstream_can_do_only_costs_time() {
+        let said = ask(Some(40), None);
+        assert_near(&said["changed"]["goodput"], SECONDS as f64 * 100.0);
+        let median = |played: &str| said[played]["p50_ms"].as_f64().unwrap_or_default();
+        assert!(median("changed") > 1.3 * median("as_it_is"), "{} {}", median("changed"), median("as_it_is"));
+    }
+
+    #[test]
+    fn another_order_serves_others() {
+        let said = ask(None, Some(vec![1, 0, 2]));
+        assert_near(&said["as_it_is"]["classes"]["critical"]["goodput"], SECONDS as f64 * 50.0);
+        assert_near(&said["changed"]["classes"]["critical"]["goodput"], 0.0);
+        assert_near(&said["changed"]["classes"]["default"]["goodput"], SECONDS as f64 * 100.0);
+    }
+
+    #[test]
+    fn it_ends_when_nobody_waits_for_it() {
+        let question = Question {
+            upstream: 0,
+            limit: None,
+            wait: None,
+            order: None,
+            workers: None,
+            span: Duration::ZERO,
+        };
+        let stop = Arc::new(AtomicBool::new(true));
+        assert!(play(&question, &recording(), Clock::start(), &stop).is_err());
+    }
+}
