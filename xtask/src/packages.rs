@@ -68,6 +68,9 @@ pub(crate) const HAPROXY: Program =
     Program { command: "haproxy", package: "haproxy", purpose: "a peer to compare with" };
 /// See [`NGINX`].
 pub(crate) const WRK: Program = Program { command: "wrk", package: "wrk", purpose: "the load generator" };
+/// The generators that `cargo xtask bench load` compares with, besides [`WRK`].
+pub(crate) const HEY: Program =
+    Program { command: "hey", package: "hey", purpose: "a load generator to compare with" };
 /// Makes the virtual environment from which `cargo xtask peers` runs Envoy.
 pub(crate) const PYTHON: Program = Program {
     command: "python3",

@@ -61,7 +61,8 @@ impl Stop {
         self.0.store(true, Relaxed);
     }
 
-    pub(crate) fn is_set(&self) -> bool {
+    /// Whether somebody wants it to end.
+    pub fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod configs;
 mod cpu;
 pub(crate) mod http;
 pub(crate) mod lab;
+mod load;
 mod memory;
 mod peers;
 pub(crate) mod process;
@@ -46,6 +47,8 @@ enum Bench {
     },
     /// CPU time for each proxied request and for each rejection: tidegate, nginx and HAProxy.
     Proxy(proxy::Args),
+    /// What `tidegate load` measures, beside wrk and hey: on a service that is well, and on one that stalls.
+    Load(load::Args),
     /// Memory for each queued request and for each rate-limit key.
     Memory(memory::Args),
 }
@@ -62,6 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             workspace::run(command.args(args))
         }
         Bench::Proxy(args) => proxy::run(args),
+        Bench::Load(args) => load::run(args),
         Bench::Memory(args) => memory::run(args),
     }
 }

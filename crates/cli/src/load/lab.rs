@@ -11,7 +11,7 @@ use tidegate_workload::{NO_CONTROL, NamedPolicy, Report, Scenario};
 
 use super::args::LoadArgs;
 use super::service::{COST, Served, serve};
-use super::{measure, plan};
+use super::{gauges, measure, plan};
 use crate::exit::Failure;
 use crate::run;
 
@@ -42,13 +42,16 @@ pub(super) fn run(args: &LoadArgs, scenario: &Scenario) -> Result<Vec<Report>, F
 fn measured(args: &LoadArgs, scenario: &Scenario, before: Before) -> Result<Report, Failure> {
     let service = serve(&scenario.services[0], scenario.seed, 0)?;
     match before {
-        Before::Nothing => send(args, scenario, NO_CONTROL, service.address, Names::default(), &service),
+        Before::Nothing => {
+            let to = (service.address, None);
+            send(args, scenario, NO_CONTROL, to, Names::default(), &service)
+        }
         Before::Policy(named) => {
             let names = Names::of(&named.policy);
             let policy = pointed_at(named.policy, &scenario.services[0].name, service.address);
             let gateway = run::start(policy)?;
-            let clients = gateway.listening().clients;
-            let report = send(args, scenario, &named.name, clients, names, &service);
+            let to = (gateway.listening().clients, Some(&gateway));
+            let report = send(args, scenario, &named.name, to, names, &service);
             end(gateway);
             report
         }
@@ -59,7 +62,7 @@ fn send(
     args: &LoadArgs,
     scenario: &Scenario,
     policy: &str,
-    to: SocketAddr,
+    (to, gateway): (SocketAddr, Option<&Gateway>),
     names: Names,
     service: &Served,
 ) -> Result<Report, Failure> {
@@ -68,7 +71,9 @@ fn send(
     // As in virtual time: what is under way at the end is pending.
     settings.drain = args.sending.drain.unwrap_or_default();
     service.begin();
-    let mut report = measure(args, scenario, &format!("measured: {policy}"), &settings)?;
+    let name = format!("measured: {policy}");
+    let play = || measure(args, scenario, &name, &settings);
+    let mut report = gauges::watched(scenario, gateway, service, play)?;
     // What was finished and brought nobody anything.
     report.all.late = service.completed().saturating_sub(report.all.goodput);
     Ok(report)

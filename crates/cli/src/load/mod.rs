@@ -7,6 +7,8 @@ pub(crate) use args::LoadArgs;
 
 mod plan;
 
+mod gauges;
+mod interrupt;
 mod lab;
 mod service;
 
@@ -80,6 +82,9 @@ fn finish(
     Shown { args, scenario, reports, crossed: &crossed, earlier }.show()?;
     match (crossed.len(), nobody) {
         (0, Some(what)) => Err(Failure::runtime(what)),
+        (0, None) if interrupt::stop().is_set() => {
+            Err(Failure::runtime(format_args!("ended early, after {:.1?}", measured.watched)))
+        }
         (0, None) => Ok(()),
         (1, _) => Err(Failure::missed("a threshold is missed")),
         (count, _) => Err(Failure::missed(format_args!("{count} thresholds are missed"))),

@@ -10,6 +10,7 @@ use tidegate_load::{Protocol, Settings, Stages, Target};
 use tidegate_workload::{Arrivals, RetryPolicy, Scenario, Spacing, check_field};
 
 use super::args::{BackoffArg, ClientArgs, LoadArgs, RequestArgs, SendingArgs};
+use super::interrupt;
 use crate::exit::Failure;
 
 /// The parser of scenarios refuses what is longer; one byte more shows it that there is more.
@@ -87,6 +88,7 @@ pub(super) fn settings(args: &LoadArgs, scenario: &Scenario, target: Target) -> 
     let mut settings = Settings::new(target);
     settings.protocol = if args.sending.http2 { Protocol::Http2 } else { Protocol::Http1 };
     settings.connections_max = args.sending.connections as usize;
+    settings.stop = interrupt::stop();
     settings.outstanding_max = args.sending.outstanding as usize;
     let patience = scenario.clients.iter().map(|clients| clients.timeout.unwrap_or(DRAIN_MAX)).max();
     let patience = patience.unwrap_or(DRAIN_MAX).min(DRAIN_MAX);

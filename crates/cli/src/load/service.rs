@@ -123,6 +123,12 @@ impl Served {
         self.shared.sooner.notify_one();
     }
 
+    /// How many are in it, and how many of them wait for a worker.
+    pub(super) fn stands(&self) -> (f64, f64) {
+        let state = self.shared.lock();
+        (state.station.len() as f64, f64::from(state.station.waiting()))
+    }
+
     /// How much work was finished.
     pub(super) fn completed(&self) -> u64 {
         self.shared.lock().completed

@@ -2,11 +2,12 @@
 //! itself.
 
 use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use crate::gateway::{Gateway, Lab, Policy, fresh_path};
+use crate::gateway::{Gateway, Lab, Policy, TIDEGATE, fresh_path};
 use crate::message::Wire;
 use crate::ran::{File, Ran, run};
 use crate::service::{Script, Service, nobody};
@@ -265,6 +266,27 @@ async fn what_is_kept_of_a_run() {
     let other = File::of_kind("json", "{\"reports\": [{}]}");
     let ran = load(&[&url, "--compare", other.path()]).await;
     assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+/// Ctrl-C ends a run early, and what there is until then is shown.
+#[tokio::test]
+async fn ended_early() {
+    let service = Service::prompt().await;
+    let url = format!("http://{}/", service.address);
+    let mut command = Command::new(TIDEGATE);
+    command
+        .args(["load", &url, "--rate", "50:10min", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    service.until_asked(5).await;
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("tidegate: ended early, after "), "{said}");
+    let whole: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!((5..3_000).contains(&count(&whole["reports"][0], "/offered")), "{whole:#}");
 }
 
 /// Two workers of 20 ms can do a hundred a second, a little less with a timer that rounds up.

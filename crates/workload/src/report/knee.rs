@@ -54,7 +54,7 @@ impl KneeReport<'_> {
         let mut out = format!("{}\n\nGoal: {}\n\n", self.target, self.goal);
         let _ = writeln!(
             out,
-            "{:>10}  {:>10}  {:>6}  {:>8}  {:>8}  {:>8}  {:12}  {:BAR_WIDTH$}  p99",
+            "{:>10}  {:>10}  {:>6}  {:>8}  {:>8}  {:>8}  {:13}  {:BAR_WIDTH$}  p99",
             "offered/s", "goodput/s", "share", "p50", "p99", "lag p99", "goal", "goodput/s"
         );
         let most = self.probes.iter().map(|probe| probe.rate).fold(1.0, f64::max);
@@ -72,7 +72,7 @@ impl KneeReport<'_> {
             };
             let _ = writeln!(
                 out,
-                "{:>10}  {:>10}  {:>6}  {:>8}  {:>8}  {:>8}  {goal:12}  {:BAR_WIDTH$}  {}",
+                "{:>10}  {:>10}  {:>6}  {:>8}  {:>8}  {:>8}  {goal:13}  {:BAR_WIDTH$}  {}",
                 words::count(probe.rate),
                 words::count(probe.goodput),
                 words::percent(probe.share),
@@ -201,11 +201,11 @@ mod tests {
 
             Goal: p99<200ms, goodput>99%
 
-             offered/s   goodput/s   share       p50       p99   lag p99  goal          goodput/s                 p99
-                   100         100    100%   10.0 ms   20.0 ms    200 µs  met           ███                       █████████████████
-                   200         200    100%   20.0 ms   40.0 ms    200 µs  met           ██████                    ██████████████████
-                   400         240   60.0%    495 ms    990 ms    200 µs  missed        ███████                   ████████████████████████
-                   800           0      0%         –         –    200 µs  missed                                  
+             offered/s   goodput/s   share       p50       p99   lag p99  goal           goodput/s                 p99
+                   100         100    100%   10.0 ms   20.0 ms    200 µs  met            ███                       █████████████████
+                   200         200    100%   20.0 ms   40.0 ms    200 µs  met            ██████                    ██████████████████
+                   400         240   60.0%    495 ms    990 ms    200 µs  missed         ███████                   ████████████████████████
+                   800           0      0%         –         –    200 µs  missed                                   
 
             The knee is between 200 and 400 a second.
         "#]].assert_eq(&report.table());
