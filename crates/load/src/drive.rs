@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_workload::{Report, Scenario};
+use tidegate_workload::{Report, Scenario, WireError};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, yield_now};
 
@@ -19,7 +19,7 @@ use crate::play::{Do, Heard, Key, Order, Play, Snapshot};
 use crate::request::{NoRequest, Requests};
 use crate::settings::{Protocol, Settings};
 use crate::target::BadTarget;
-use crate::wire::{Event, Places, Shared, http1, http2};
+use crate::wire::{Event, Opened, Places, Shared, http1, http2};
 
 /// How often somebody who watches is told how things stand.
 const VIEW_EVERY: Duration = Duration::from_millis(250);
@@ -29,6 +29,9 @@ const HEARD_AT_ONCE: usize = 256;
 const EVENTS_MAX: usize = 4_096;
 /// Descriptors that are not connections.
 const DESCRIPTORS_RESERVED: usize = 64;
+/// So many connections are being opened at once: what the shortest usual backlog holds. Of more, the kernel would drop some,
+/// and they would come back a second later.
+const OPENING_MAX: usize = 128;
 /// How long the first connection of HTTP/2 may take before the play begins without it.
 const FIRST_CONNECTION_MAX: Duration = Duration::from_secs(2);
 
@@ -102,21 +105,30 @@ struct Driver<'a> {
     idle: Vec<Box<http1::Connection>>,
     /// Connections of HTTP/2.
     open: Vec<http2::Connection>,
-    opening: bool,
-    /// Due, and without a connection; each with the moment when there was none.
-    waiting: VecDeque<(Order, Duration)>,
+    opening: usize,
+    /// Due, and without a connection.
+    waiting: VecDeque<Waiting>,
     /// What is under way for each request, at the index of its key.
     flights: Vec<Option<Flight>>,
-    connections: u64,
+}
+
+/// An attempt that waits for a connection: for one that is free again, or a new one, whichever comes first.
+#[derive(Clone, Copy)]
+struct Waiting {
+    order: Order,
+    since: Duration,
+    /// As many connections are open as may be, so that it is the generator's own bound that it waits for.
+    held: bool,
 }
 
 /// An attempt under way.
 struct Flight {
-    key: Key,
-    intended: Duration,
-    /// When there was a connection for it, or a place for one.
+    order: Order,
+    /// When there was a connection for it.
     began: Duration,
-    held: Option<Duration>,
+    /// How long it waited for that, if it did.
+    waited: Duration,
+    held: bool,
     task: AbortHandle,
 }
 
@@ -142,10 +154,9 @@ impl<'a> Driver<'a> {
             events,
             idle: Vec::new(),
             open: Vec::new(),
-            opening: false,
+            opening: 0,
             waiting: VecDeque::new(),
             flights: Vec::new(),
-            connections: 0,
         })
     }
 
@@ -155,8 +166,8 @@ impl<'a> Driver<'a> {
             && let Some(place) = self.shared.places.take(self.connections_max)
         {
             let opening = http2::connect(&self.shared, place);
-            if let Ok(opened) = tokio::time::timeout(FIRST_CONNECTION_MAX, opening).await {
-                self.opened(opened, Duration::ZERO);
+            if let Ok(Ok((connection, took))) = tokio::time::timeout(FIRST_CONNECTION_MAX, opening).await {
+                self.opened(Opened::Many(connection), took);
             }
         }
         // The play begins now; the one connection that there may be knows no clock.
@@ -225,40 +236,38 @@ impl<'a> Driver<'a> {
 
     /// Whoever came before goes first.
     fn send(&mut self, order: Order, now: Duration) {
-        if self.waiting.is_empty() && self.begin(order, now, None) {
+        let held = self.shared.places.taken() >= self.connections_max as u64;
+        let waiting = Waiting { order, since: now, held };
+        if self.waiting.is_empty() && self.begin(waiting, now) {
             return;
         }
         // Those who gave up behind one who is patient are only counted out here.
         if self.waiting.len() > 2 * self.settings.outstanding_max {
-            self.waiting.retain(|(order, _)| self.play.is_current(order.key));
+            self.waiting.retain(|waiting| self.play.is_current(waiting.order.key));
         }
-        self.waiting.push_back((order, now));
+        self.waiting.push_back(waiting);
     }
 
     fn send_those_who_wait(&mut self, now: Duration) {
-        while let Some(&(order, since)) = self.waiting.front() {
-            if self.play.is_current(order.key) {
-                // Whoever waits while a connection is being opened waits for that, and not for the cap.
-                let held = (!self.opening).then(|| now.saturating_sub(since));
-                if !self.begin(order, now, held) {
-                    return;
-                }
-            } else {
+        while let Some(&waiting) = self.waiting.front() {
+            if !self.play.is_current(waiting.order.key) {
                 // Its client left while it waited.
-                let lag = now.saturating_sub(order.intended);
-                self.play.sent(order.intended, lag, Some(now.saturating_sub(since)));
+                self.count_lag(waiting.order, now, now.saturating_sub(waiting.since), waiting.held);
+            } else if !self.begin(waiting, now) {
+                break;
             }
             self.waiting.pop_front();
         }
+        self.open_more();
     }
 
-    /// Sends an attempt if there is a connection for it, or a place for one.
-    fn begin(&mut self, order: Order, now: Duration, held: Option<Duration>) -> bool {
+    /// Sends an attempt if there is a connection for it.
+    fn begin(&mut self, Waiting { order, since, held }: Waiting, now: Duration) -> bool {
         let shared = self.shared.clone();
         let task = match self.settings.protocol {
             Protocol::Http1 => {
-                let Some(from) = self.connection() else { return false };
-                tokio::spawn(http1::exchange(shared, from, order))
+                let Some(connection) = self.connection() else { return false };
+                tokio::spawn(http1::exchange(shared, connection, order))
             }
             Protocol::Http2 => {
                 let Some(stream) = self.stream() else { return false };
@@ -269,114 +278,123 @@ impl<'a> Driver<'a> {
         if self.flights.len() <= index {
             self.flights.resize_with(index + 1, || None);
         }
-        let intended = order.intended;
-        let flight = Flight { key: order.key, intended, began: now, held, task: task.abort_handle() };
+        let waited = now.saturating_sub(since);
+        let flight = Flight { order, began: now, waited, held, task: task.abort_handle() };
         self.flights[index] = Some(flight);
         true
     }
 
-    fn connection(&mut self) -> Option<http1::From> {
+    fn connection(&mut self) -> Option<Box<http1::Connection>> {
         while let Some(mut connection) = self.idle.pop() {
             if connection.is_alive() {
-                return Some(http1::From::Kept(connection));
+                return Some(connection);
             }
         }
-        let place = self.shared.places.take(self.connections_max)?;
-        self.connections += 1;
-        self.count_connections();
-        Some(http1::From::New(place))
+        None
     }
 
     fn stream(&mut self) -> Option<http2::Stream> {
         self.open.retain(http2::Connection::is_alive);
-        let stream = self.open.iter().find_map(http2::Connection::stream);
-        if stream.is_none() && !self.opening {
-            self.open_another();
-        }
-        stream
+        self.open.iter().find_map(http2::Connection::stream)
     }
 
-    fn open_another(&mut self) {
-        if let Some(place) = self.shared.places.take(self.connections_max) {
-            self.opening = true;
-            tokio::spawn(http2::open(self.shared.clone(), place));
+    /// Opens connections for those who wait, within the bounds.
+    fn open_more(&mut self) {
+        let most = match self.settings.protocol {
+            Protocol::Http1 => OPENING_MAX.min(self.waiting.len()),
+            // One carries many.
+            Protocol::Http2 => 1.min(self.waiting.len()),
+        };
+        while self.opening < most
+            && let Some(place) = self.shared.places.take(self.connections_max)
+        {
+            self.opening += 1;
+            let shared = self.shared.clone();
+            match self.settings.protocol {
+                Protocol::Http1 => drop(tokio::spawn(http1::open(shared, place))),
+                Protocol::Http2 => drop(tokio::spawn(http2::open(shared, place))),
+            }
         }
-    }
-
-    fn count_connections(&mut self) {
-        let (opened, taken) = (self.connections, self.shared.places.taken());
-        let sending = self.play.meter().sending();
-        sending.connections = opened;
-        sending.connections_most = sending.connections_most.max(taken);
     }
 
     fn cancel(&mut self, key: Key) {
         // What waits is counted out when it is its turn.
-        if let Some(flight) = self.flights.get_mut(key.index)
-            && flight.as_ref().is_some_and(|flight| flight.key == key)
-            && let Some(flight) = flight.take()
-        {
+        if let Some(flight) = self.take_flight(key) {
             flight.task.abort();
-            self.play.sent(flight.intended, flight.began.saturating_sub(flight.intended), flight.held);
+            self.count_lag(flight.order, flight.began, flight.waited, flight.held);
         }
+    }
+
+    fn take_flight(&mut self, key: Key) -> Option<Flight> {
+        self.flights.get_mut(key.index)?.take_if(|flight| flight.order.key == key)
+    }
+
+    /// An attempt went out at this moment, and had waited so long for a connection. That is lag if it was the generator's
+    /// own bound that it waited for; what opening a connection takes is not.
+    fn count_lag(&mut self, order: Order, at: Duration, waited: Duration, held: bool) {
+        let late = at.saturating_sub(order.intended);
+        let lag = if held { late } else { late.saturating_sub(waited) };
+        self.play.sent(order.intended, lag, held.then_some(waited));
     }
 
     fn note(&mut self, event: Event, now: Duration) {
         match event {
-            Event::Ended { order, times, heard, kept } => {
+            Event::Ended { order, sent, heard, kept } => {
                 self.idle.extend(kept);
-                let flight = self.flights.get_mut(order.key.index);
-                let Some(flight) = flight.filter(|it| it.as_ref().is_some_and(|it| it.key == order.key))
-                else {
-                    return;
-                };
-                let Some(flight) = flight.take() else { return };
-                let connecting = times.connecting.unwrap_or_default();
-                // What opening a connection took is not the generator's doing.
-                let sent = times.sent.map(|sent| sent.saturating_sub(connecting));
-                let lag = sent.unwrap_or(flight.began).saturating_sub(order.intended);
-                self.play.sent(order.intended, lag, flight.held);
-                if times.connecting.is_some() {
-                    self.play.meter().sending().connecting.record(connecting);
-                }
-                self.play.heard(now, order.key, times.sent, heard);
+                let Some(flight) = self.take_flight(order.key) else { return };
+                self.count_lag(order, sent.unwrap_or(flight.began), flight.waited, flight.held);
+                self.play.heard(now, order.key, sent, heard);
             }
-            Event::Opened(opened) => self.opened(opened, now),
+            Event::Again(order) => {
+                if self.take_flight(order.key).is_some() {
+                    self.waiting.push_front(Waiting { order, since: now, held: false });
+                }
+            }
+            Event::Opened(opened) => {
+                self.opening = self.opening.saturating_sub(1);
+                match opened {
+                    Ok((connection, took)) => self.opened(connection, took),
+                    Err(error) => self.not_opened(error, now),
+                }
+            }
         }
     }
 
-    fn opened(
-        &mut self,
-        opened: Result<(http2::Connection, Duration), tidegate_workload::WireError>,
-        now: Duration,
-    ) {
-        self.opening = false;
-        match opened {
-            Ok((connection, took)) => {
-                self.open.push(connection);
-                self.connections += 1;
-                self.play.meter().sending().connecting.record(took);
-                self.count_connections();
+    fn opened(&mut self, connection: Opened, took: Duration) {
+        match connection {
+            Opened::One(connection) => self.idle.push(connection),
+            Opened::Many(connection) => self.open.push(connection),
+        }
+        let taken = self.shared.places.taken();
+        let sending = self.play.meter().sending();
+        sending.connecting.record(took);
+        sending.connections += 1;
+        sending.connections_most = sending.connections_most.max(taken);
+    }
+
+    /// Whoever has waited longest learns that there is no connection; over HTTP/2 all do, who wait for the same one.
+    fn not_opened(&mut self, error: WireError, now: Duration) {
+        if !self.open.is_empty() {
+            return;
+        }
+        while let Some(Waiting { order, since, held }) = self.waiting.pop_front() {
+            let current = self.play.is_current(order.key);
+            self.count_lag(order, now, now.saturating_sub(since), held);
+            self.play.heard(now, order.key, None, Heard::Nothing(error));
+            if current && self.settings.protocol == Protocol::Http1 {
+                return;
             }
-            // Nobody has a connection to wait for.
-            Err(error) if self.open.is_empty() => {
-                for (order, _) in std::mem::take(&mut self.waiting) {
-                    self.play.heard(now, order.key, None, Heard::Nothing(error));
-                }
-            }
-            Err(_) => {}
         }
     }
 
     /// It is over: what is under way ends, and what there is to say of its lag is said.
     fn close(&mut self, now: Duration) {
-        for flight in self.flights.iter_mut().filter_map(Option::take) {
+        for flight in std::mem::take(&mut self.flights).into_iter().flatten() {
             flight.task.abort();
-            self.play.sent(flight.intended, flight.began.saturating_sub(flight.intended), flight.held);
+            self.count_lag(flight.order, flight.began, flight.waited, flight.held);
         }
-        for (order, since) in std::mem::take(&mut self.waiting) {
-            let lag = now.saturating_sub(order.intended);
-            self.play.sent(order.intended, lag, Some(now.saturating_sub(since)));
+        for Waiting { order, since, held } in std::mem::take(&mut self.waiting) {
+            self.count_lag(order, now, now.saturating_sub(since), held);
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -62,7 +64,7 @@ async fn answer_all(mut wire: Wire, answer: &'static str, close: bool) {
     }
 }
 
-/// G1. On a single connection, a service that stands still for a second keeps a hundred requests waiting, each shorter than
+/// On a single connection, a service that stands still for a second keeps a hundred requests waiting, each shorter than
 /// the one before. Whoever counts from the sending sees one slow answer in three hundred, and none at the 99th percentile
 /// (coordinated omission).
 #[tokio::test]
@@ -193,6 +195,38 @@ async fn what_is_no_answer() {
     }
 }
 
+/// G5. A kept connection on which a second request is read and not answered: what may come twice is sent again, what may not
+/// is a failure, and the service has seen it once.
+#[tokio::test]
+async fn what_must_not_come_twice() {
+    for (method, good, seen_by_service) in [("GET", 10, 19), ("POST", 5, 10)] {
+        let script = Script::start().await;
+        let (address, seen) = (script.address, Arc::new(AtomicU64::new(0)));
+        let for_service = seen.clone();
+        tokio::spawn(async move {
+            loop {
+                let (mut wire, seen) = (script.accept().await, for_service.clone());
+                tokio::spawn(async move {
+                    for answer in [true, false] {
+                        if !wire.readable().await || wire.try_message().await.is_err() {
+                            return;
+                        }
+                        seen.fetch_add(1, SeqCst);
+                        if answer {
+                            wire.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+                        }
+                    }
+                });
+            }
+        });
+        // One after the other: so each second one is the second on its connection.
+        let report = report_of(address, &["--rate", "20:500ms", "-X", method, "--connections", "1"]).await;
+        assert_eq!(count(&report, "/goodput"), good, "{method}: {report:#}");
+        assert_eq!(count(&report, "/sending/errors/connection_closed"), 10 - good, "{method}");
+        assert_eq!(seen.load(SeqCst), seen_by_service, "{method}");
+    }
+}
+
 /// A service that takes everything and answers nothing: each client leaves when its time is over, and then it is over.
 #[tokio::test]
 async fn a_service_that_never_answers() {
@@ -274,10 +308,7 @@ async fn ended_early() {
     let service = Service::prompt().await;
     let url = format!("http://{}/", service.address);
     let mut command = Command::new(TIDEGATE);
-    command
-        .args(["load", &url, "--rate", "50:10min", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(["load", &url, "--rate", "50:600s", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     service.until_asked(5).await;
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());

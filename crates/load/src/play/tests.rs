@@ -132,6 +132,20 @@ fn what_is_outstanding_has_a_bound() {
     assert!(sending.limited_in_words().is_some_and(|words| words.contains("6 attempts were never sent")));
 }
 
+/// An answer that comes when nobody comes any more counts, but has no place in a course over time that has ended.
+#[test]
+fn late_answers_do_not_tower_at_the_end() {
+    let scenario = scenario("burst = [{ at = \"900ms\", count = 2 }]");
+    let mut play = Play::new(&scenario, "test", 100);
+    let orders = sends(&mut play, ms(900));
+    play.heard(ms(950), orders[0].key, None, answer(200, None, None));
+    assert!(!play.is_over(ms(1_400), ms(500)) && play.is_over(ms(1_500), ms(500)));
+    play.heard(ms(1_400), orders[1].key, None, answer(200, None, None));
+    let report = play.finish(ms(1_400));
+    let over_time: u64 = report.series.buckets.iter().map(|bucket| bucket.goodput).sum();
+    assert_eq!((report.all.goodput, over_time, report.watched), (2, 1, ms(1_000)));
+}
+
 /// Those who wait for an answer before they ask again do so, and stop at the end.
 #[test]
 fn users_go_round() {

@@ -1,9 +1,10 @@
-//! An attempt over HTTP/1.1: on a kept connection, or on a new one.
+//! An attempt over HTTP/1.1: alone on its connection, which can carry the next when the answer has been read.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -14,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use tidegate_workload::WireError;
 
 use super::watched::{Seen, Watched};
-use super::{Event, Place, Shared, Times, head};
+use super::{Event, Opened, Place, Shared, head};
 use crate::play::{Heard, Order};
 
 /// A connection, which nobody drives but the exchange that uses it.
@@ -26,63 +27,50 @@ pub(crate) struct Connection {
     _place: Place,
 }
 
-/// Where an attempt gets its connection.
-pub(crate) enum From {
-    /// One that is kept.
-    Kept(Box<Connection>),
-    /// A new one, for which there is a place.
-    New(Place),
+/// Opens a connection and tells of it.
+pub(crate) async fn open(shared: Arc<Shared>, place: Place) {
+    let opened = Connection::open(&shared, place).await;
+    let opened = opened.map(|(connection, took)| (Opened::One(Box::new(connection)), took));
+    // Nobody listens any more when the run is over.
+    let _ = shared.events.send(Event::Opened(opened)).await;
 }
 
 /// Sends a request, reads the answer to its end and tells of it.
-pub(crate) async fn exchange(shared: Arc<Shared>, from: From, order: Order) {
-    let mut times = Times::default();
-    let outcome = attempt(&shared, from, &order, &mut times).await;
-    let (heard, kept) = match outcome {
-        Ok((heard, kept)) => (heard, kept),
-        Err(error) => (Heard::Nothing(error), None),
-    };
-    // Nobody listens any more when the run is over.
-    let _ = shared.events.send(Event::Ended { order, times, heard, kept }).await;
-}
-
-async fn attempt(
-    shared: &Shared,
-    from: From,
-    order: &Order,
-    times: &mut Times,
-) -> Result<(Heard, Option<Box<Connection>>), WireError> {
-    let mut connection = match from {
-        From::Kept(connection) => connection,
-        From::New(place) => Connection::open(shared, place, times).await?,
-    };
-    let request = shared.requests.make(order);
+pub(crate) async fn exchange(shared: Arc<Shared>, mut connection: Box<Connection>, order: Order) {
+    let request = shared.requests.make(&order);
     let may_come_twice = request.method().is_idempotent();
-    match connection.ask(request).await {
+    let answered = connection.ask(request).await;
+    let sent = connection.seen.written();
+    let event = match answered {
+        Ok(heard) => {
+            connection.used_before = true;
+            // The driver has to look once more to see that the answer was the last.
+            let kept = connection.is_alive().then_some(connection);
+            Event::Ended { order, sent, heard, kept }
+        }
         // A kept connection that its peer closed in the moment of its use: every client sends that again (RFC 9112,
         // section 9.3.1), if it is one of the requests that may come twice.
         Err(WireError::Closed)
             if connection.used_before
                 && !connection.seen.has_read()
-                && (may_come_twice || connection.seen.written().is_none()) =>
+                && (may_come_twice || sent.is_none()) =>
         {
-            let place = connection.give_up_for_its_place();
-            connection = Connection::open(shared, place, times).await?;
+            // Its place is free before somebody looks for one.
+            drop(connection);
+            Event::Again(order)
         }
-        answered => return connection.after(answered, times),
-    }
-    let answered = connection.ask(shared.requests.make(order)).await;
-    connection.after(answered, times)
+        Err(error) => Event::Ended { order, sent, heard: Heard::Nothing(error), kept: None },
+    };
+    let _ = shared.events.send(event).await;
 }
 
 impl Connection {
-    async fn open(shared: &Shared, place: Place, times: &mut Times) -> Result<Box<Self>, WireError> {
+    async fn open(shared: &Shared, place: Place) -> Result<(Self, Duration), WireError> {
         let (stream, took) = shared.connect().await?;
-        times.connecting = Some(times.connecting.unwrap_or_default() + took);
         let (watched, seen) = Watched::new(stream, shared.clock);
         let (sender, driver) =
             http1::handshake(TokioIo::new(watched)).await.map_err(|_| WireError::Connect)?;
-        Ok(Box::new(Self { sender, driver, seen, used_before: false, _place: place }))
+        Ok((Self { sender, driver, seen, used_before: false, _place: place }, took))
     }
 
     /// Whether it can carry another request, as far as one can see. Its peer may have closed it while nobody looked.
@@ -91,37 +79,17 @@ impl Connection {
         Pin::new(&mut self.driver).poll(&mut nobody).is_pending() && self.sender.is_ready()
     }
 
-    /// The place of a connection that is of no use any more.
-    fn give_up_for_its_place(self: Box<Self>) -> Place {
-        self._place
-    }
-
     /// The answer, read to its end.
     async fn ask(&mut self, request: Request<Bytes>) -> Result<Heard, WireError> {
         self.seen.forget();
         let (sender, driver) = (&mut self.sender, &mut self.driver);
         let ready = with(driver, sender.ready()).await;
         ready.ok_or(WireError::Closed)?.map_err(|_| WireError::Closed)?;
-        let response =
-            with(driver, sender.send_request(request.map(Full::new))).await.ok_or(WireError::Closed)?;
-        let response = response.map_err(|error| wire_error(&error))?;
+        let response = with(driver, sender.send_request(request.map(Full::new))).await;
+        let response = response.ok_or(WireError::Closed)?.map_err(|error| wire_error(&error))?;
         let answer = head::read(response.status().as_u16(), response.headers());
         with(driver, read_to_end(response)).await.ok_or(WireError::Closed)??;
         Ok(Heard::Answer(answer))
-    }
-
-    /// What came of a request, and the connection if it can carry another.
-    fn after(
-        mut self: Box<Self>,
-        answered: Result<Heard, WireError>,
-        times: &mut Times,
-    ) -> Result<(Heard, Option<Box<Self>>), WireError> {
-        times.sent = self.seen.written();
-        let heard = answered?;
-        self.used_before = true;
-        // The driver has to look once more to see that the answer was the last.
-        let alive = self.is_alive();
-        Ok((heard, alive.then_some(self)))
     }
 }
 

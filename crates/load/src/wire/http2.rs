@@ -5,13 +5,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use h2::client::{self, SendRequest};
 use http::Request;
 use tidegate_workload::WireError;
 use tokio::task::AbortHandle;
 
-use super::{Event, Place, Shared, Times, head};
+use super::{Event, Opened, Place, Shared, head};
 use crate::play::{Heard, Order};
 
 /// So many streams at a time on one connection, unless the peer allows fewer.
@@ -46,15 +48,12 @@ impl Drop for Connection {
 
 /// Opens a connection and tells of it.
 pub(crate) async fn open(shared: Arc<Shared>, place: Place) {
-    let opened = connect(&shared, place).await;
+    let opened = connect(&shared, place).await.map(|(connection, took)| (Opened::Many(connection), took));
     let _ = shared.events.send(Event::Opened(opened)).await;
 }
 
 /// Opens a connection, and says how long that took.
-pub(crate) async fn connect(
-    shared: &Shared,
-    place: Place,
-) -> Result<(Connection, std::time::Duration), WireError> {
+pub(crate) async fn connect(shared: &Shared, place: Place) -> Result<(Connection, Duration), WireError> {
     let (stream, took) = shared.connect().await?;
     let mut builder = client::Builder::new();
     builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
@@ -86,23 +85,23 @@ impl Connection {
 
 /// Sends a request, reads the answer to its end and tells of it.
 pub(crate) async fn exchange(shared: Arc<Shared>, stream: Stream, order: Order) {
-    let mut times = Times::default();
-    let heard = ask(&shared, stream, &order, &mut times).await.unwrap_or_else(Heard::Nothing);
-    let _ = shared.events.send(Event::Ended { order, times, heard, kept: None }).await;
+    let mut sent = None;
+    let heard = ask(&shared, stream, &order, &mut sent).await.unwrap_or_else(Heard::Nothing);
+    let _ = shared.events.send(Event::Ended { order, sent, heard, kept: None }).await;
 }
 
 async fn ask(
     shared: &Shared,
     mut stream: Stream,
     order: &Order,
-    times: &mut Times,
+    sent: &mut Option<Duration>,
 ) -> Result<Heard, WireError> {
     let (head, body) = shared.requests.make(order).into_parts();
     std::future::poll_fn(|cx| stream.sender.poll_ready(cx)).await.map_err(|error| wire_error(&error))?;
     let request = Request::from_parts(head, ());
     let (response, mut upload) =
         stream.sender.send_request(request, body.is_empty()).map_err(|error| wire_error(&error))?;
-    times.sent = Some(shared.clock.elapsed());
+    *sent = Some(shared.clock.elapsed());
     if !body.is_empty() {
         // It is there as a whole and shared by all requests: what the peer has no room for yet costs no memory.
         upload.send_data(body, true).map_err(|error| wire_error(&error))?;

@@ -35,22 +35,24 @@ pub(crate) enum Event {
     /// An attempt has ended.
     Ended {
         order: Order,
-        times: Times,
+        /// When its first byte was written; `None` if none ever was.
+        sent: Option<Duration>,
         heard: Heard,
-        /// Its connection, if it can carry another.
+        /// Its connection of HTTP/1.1, if it can carry another.
         kept: Option<Box<http1::Connection>>,
     },
-    /// A connection of HTTP/2 stands, or could not be opened.
-    Opened(Result<(http2::Connection, Duration), WireError>),
+    /// A kept connection turned out to be closed before the attempt on it could be: it goes out again on another.
+    Again(Order),
+    /// A connection stands, after so long, or could not be opened.
+    Opened(Result<(Opened, Duration), WireError>),
 }
 
-/// When an attempt went out.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
-    /// When its first byte was written; `None` if none ever was.
-    pub(crate) sent: Option<Duration>,
-    /// How long it took to open a connection for it, if that was needed.
-    pub(crate) connecting: Option<Duration>,
+/// A connection that stands.
+pub(crate) enum Opened {
+    /// Of HTTP/1.1.
+    One(Box<http1::Connection>),
+    /// Of HTTP/2.
+    Many(http2::Connection),
 }
 
 /// How many connections are open. Each holds a place until it is closed, however it ends.
