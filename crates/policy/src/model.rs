@@ -254,6 +254,8 @@ pub struct Ejection {
 pub struct HealthCheck {
     /// What is asked for: a path, perhaps with a query, in plain ASCII.
     pub path: String,
+    /// Whom it is asked for in the field `Host`; `None` for the endpoint itself.
+    pub host: Option<String>,
     /// From one question to the next.
     pub interval: Duration,
     /// How long an answer may take.

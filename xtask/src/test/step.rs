@@ -96,7 +96,12 @@ impl Step {
             }
             Self::NoStd => passed(no_std::run()),
             // All results are wanted, so one failing test binary does not keep the others from running.
-            Self::Tests => passed(workspace::run(&mut cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]))),
+            Self::Tests => passed(workspace::run(&mut cargo([
+                "test",
+                "--workspace",
+                "--all-features",
+                "--no-fail-fast",
+            ]))),
             Self::Loom => loom(),
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::client::{ask, connect, get, sent};
 use crate::gateway::{Gateway, Policy};
-use crate::service::{Service, nobody, nobody_yet};
+use crate::service::{Script, Service, nobody, nobody_yet};
 use crate::wait::until;
 
 /// A breaker that opens for a short time.
@@ -106,6 +106,29 @@ async fn requests_go_to_the_endpoint_that_does_not_fail() {
         gateway.serves("/").await;
     }
     assert_eq!(bad.seen().len(), 5);
+}
+
+/// An answer that breaks off is none, however well it began.
+#[tokio::test]
+async fn answers_that_break_off_open_it() {
+    let script = Script::start().await;
+    let gateway = Gateway::start(&Policy::before(script.address).rest(SHORT)).await;
+    let known = ("Content-Length: 100", "half");
+    let chunked = ("Transfer-Encoding: chunked", "4\r\nhalf\r\n");
+    for (field, body) in [known, chunked, known, chunked, known] {
+        assert_eq!(gateway.stats().await.endpoint(0, "opened"), 0);
+        let mut client = sent(gateway.clients, get("/")).await;
+        let mut upstream = script.accept().await;
+        upstream.message().await;
+        upstream.send(&format!("HTTP/1.1 200 OK\r\n{field}\r\n\r\n{body}")).await;
+        assert_eq!(client.head().await.status(), 200);
+        assert_eq!(client.exactly(body.len()).await, body.as_bytes());
+        drop(upstream);
+        client.closed().await;
+        gateway.until_idle().await;
+    }
+    assert_eq!(gateway.stats().await.endpoint(0, "opened"), 1);
+    assert_eq!(ask(gateway.clients, get("/")).await.reason(), "breaker_open");
 }
 
 /// What is too much for an endpoint is for the limit to answer; but if the others are not overloaded, it is the endpoint.

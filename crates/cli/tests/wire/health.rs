@@ -55,6 +55,35 @@ async fn a_check_is_a_plain_request() {
     assert_eq!(check.head.field("connection"), Some("close"));
 }
 
+/// A service that tells hosts apart is asked as the one that the policy names.
+#[tokio::test]
+async fn a_check_says_for_whom_it_asks() {
+    let service = Service::prompt().await;
+    let rest = format!("{CHECK}host = \"shop.example:8080\"\n");
+    let _gateway = Gateway::start(&Policy::before(service.address).rest(&rest)).await;
+    service.until_asked(1).await;
+    assert_eq!(service.seen()[0].head.field("host"), Some("shop.example:8080"));
+}
+
+/// All are asked at once at the start, and the first answer counts by itself: with an hour to the next question it is the
+/// only one.
+#[tokio::test]
+async fn the_first_answer_decides() {
+    let (one, other, third) = (Service::prompt().await, Service::prompt().await, Service::prompt().await);
+    other.turn_to(500);
+    let policy = Policy::before(one.address).and(other.address).and(third.address);
+    let gateway = Gateway::start(&policy.rest(&CHECK.replace("20ms", "1h"))).await;
+    until_healthy(&gateway, 1, false).await;
+    for service in [&one, &other, &third] {
+        service.until_asked(1).await;
+    }
+    until_healthy(&gateway, 0, true).await;
+    for _ in 0..10 {
+        gateway.serves("/work").await;
+    }
+    assert_eq!((asked(&one, "/work") + asked(&third, "/work"), asked(&other, "/work")), (10, 0));
+}
+
 /// When more than half are unhealthy, it is the check that is likely to be wrong: then all of them are used.
 #[tokio::test]
 async fn a_check_that_finds_nobody_well_is_not_believed() {

@@ -22,6 +22,8 @@ pub(crate) struct Endpoint {
     closed: AtomicBool,
     /// What the health checks say, if there are any.
     healthy: AtomicBool,
+    /// Whether they have said anything yet.
+    checked: AtomicBool,
 }
 
 impl Endpoint {
@@ -34,6 +36,7 @@ impl Endpoint {
             breaker: Mutex::new(Breaker::new(policy)),
             closed: AtomicBool::new(true),
             healthy: AtomicBool::new(true),
+            checked: AtomicBool::new(false),
         }
     }
 
@@ -49,8 +52,14 @@ impl Endpoint {
         self.healthy.load(Relaxed)
     }
 
+    /// Whether a health check has found out anything yet.
+    pub(super) fn is_checked(&self) -> bool {
+        self.checked.load(Relaxed)
+    }
+
     /// A health check has found out.
     pub(super) fn found(&self, now: Timestamp, healthy: bool) {
+        self.checked.store(true, Relaxed);
         let was_healthy = self.healthy.swap(healthy, Relaxed);
         if healthy && !was_healthy {
             // It is back, so there is no need to wait for the end of a time that was only a guess.
@@ -159,6 +168,11 @@ pub(crate) struct Visit {
 impl Visit {
     pub(super) fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint
+    }
+
+    /// Whether it has been said what came of it, or nobody asks.
+    pub(super) const fn has_said(&self) -> bool {
+        self.pass.is_none()
     }
 
     /// What came of it. Only the first verdict counts.

@@ -11,7 +11,7 @@ use tokio::time::{sleep_until, timeout_at};
 use super::Upstream;
 use super::connection::{ConnectError, Connection};
 use super::endpoint::{Endpoint, Visit};
-use super::flight::{AnswerBody, Flight, outcome};
+use super::flight::{AnswerBody, Flight};
 use super::retries::{Decision, is_idempotent};
 use super::upload::{Kept, RequestBody};
 use crate::answer::Refusal;
@@ -307,7 +307,7 @@ async fn head(worker: &Worker, mut flight: Flight) -> Result<Response<AnswerBody
 fn begin_answer(mut flight: Flight, response: Response<hyper::body::Incoming>) -> Response<AnswerBody> {
     let (mut head, body) = response.into_parts();
     flight.hear_of_load(&mut head.headers);
-    flight.answered(body, outcome(head.status), closes(&head));
+    flight.answered(body, head.status, closes(&head));
     Response::from_parts(head, AnswerBody { flight })
 }
 

@@ -86,7 +86,7 @@ struct Wire {
     upload: Option<Arc<Upload>>,
     /// It is not kept after this exchange.
     closes: bool,
-    /// Of an answer that began when nobody waited for it any more.
+    /// Of an answer that has begun.
     status: Option<StatusCode>,
     rest: Rest,
 }
@@ -223,14 +223,19 @@ impl Flight {
     }
 
     /// The answer has begun: the rest is its body, and after it the upstream may close the connection.
-    pub(super) fn answered(&mut self, body: Incoming, outcome: Outcome, closes: bool) {
+    pub(super) fn answered(&mut self, body: Incoming, status: StatusCode, closes: bool) {
         let Some(inner) = &mut self.inner else { return };
+        let outcome = outcome(status);
         let now = inner.now();
         inner.took = now.since(inner.began);
-        inner.report(now, outcome.into());
+        if outcome != Outcome::Success {
+            // What began well may still break off, so its verdict is said when it has ended.
+            inner.report(now, outcome.into());
+        }
         inner.slot.sample(now, outcome);
         if let Some(wire) = &mut inner.wire {
             wire.rest = Rest::Body(body);
+            wire.status = Some(status);
             wire.closes = closes;
             if wire.upload.as_ref().is_some_and(|upload| !upload.is_complete()) {
                 wire.connection.detach();
@@ -238,10 +243,23 @@ impl Flight {
         }
     }
 
+    /// There is more of the answer. One that has gone on for as long as an answer may take to begin counts as a good one: a
+    /// stream may go on for days, and a breaker is not to wait for its end.
+    fn goes_on(&mut self) {
+        let Some(inner) = &mut self.inner else { return };
+        if inner.wire.as_ref().is_some_and(|wire| !wire.visit.has_said())
+            && let now = inner.now()
+            && now.since(inner.began) >= inner.upstream.policy.timeout
+        {
+            inner.report(now, Verdict::Success);
+        }
+    }
+
     /// The connection speaks another protocol now: it is no longer an exchange, and holds no slot.
     fn upgraded(&mut self) {
-        let Some(inner) = self.inner.take() else { return };
+        let Some(mut inner) = self.inner.take() else { return };
         let now = inner.now();
+        inner.report(now, Verdict::Success);
         if let Inner { slot, wire: Some(wire), .. } = *inner {
             wire.connection.release();
             slot.complete(now, Outcome::Ignore);
@@ -317,8 +335,9 @@ impl Inner {
     }
 
     /// The answer has ended: the slot goes to the next, and the connection is kept.
-    fn finish(self) {
+    fn finish(mut self) {
         let now = self.now();
+        self.report(now, Verdict::Success);
         self.slot.complete(now, Outcome::Success);
         if let Some(wire) = self.wire {
             keep(now, wire, &self.worker, &self.upstream);
@@ -329,6 +348,9 @@ impl Inner {
     fn leave(mut self, outcome: Outcome) {
         if outcome != Outcome::Ignore {
             self.report(self.now(), outcome.into());
+        } else if matches!(self.wire, Some(Wire { rest: Rest::Body(_), .. })) {
+            // It was well as long as anybody looked.
+            self.report(self.now(), Verdict::Success);
         }
         let Self { worker, upstream, slot, began, wire: Some(mut wire), .. } = self else { return };
         wire.visit.is_left();
@@ -360,6 +382,7 @@ async fn see_out(
     let ended = timeout(upstream.policy.orphan_max, poll_fn(|cx| wire.poll_to_the_end(cx))).await;
     let now = worker.shared.clock.now();
     let verdict = match (wire.status, &ended) {
+        (Some(_), Ok(Err(()))) => Verdict::Failure,
         (Some(status), _) => outcome(status).into(),
         (None, Ok(_)) => Verdict::Failure,
         (None, Err(_)) => Verdict::Overload,
@@ -450,10 +473,13 @@ impl Body for AnswerBody {
             // hyper does not ask for what follows trailers or the last byte of a body of known length, and may hold on
             // to that for as long as the client does not take it. The upstream is done, and so is its slot.
             Some(Ok(frame)) if frame.is_trailers() || flight.has_ended() => flight.finish(),
-            Some(Ok(_)) => {}
+            Some(Ok(_)) => flight.goes_on(),
             Some(Err(_)) => {
-                if let Some(inner) = flight.inner.take() {
+                // It may have broken off for what the client sent.
+                let verdict = if flight.upload_is_broken() { Verdict::Nothing } else { Verdict::Failure };
+                if let Some(mut inner) = flight.inner.take() {
                     let now = inner.now();
+                    inner.report(now, verdict);
                     inner.slot.complete(now, Outcome::Failure);
                 }
             }

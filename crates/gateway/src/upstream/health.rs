@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_policy::HealthCheck;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -31,13 +32,10 @@ pub(crate) async fn watch(shared: Arc<Shared>, mut reloads: watch::Receiver<u64>
             let Some(policy) = &upstream.policy.health_check else { continue };
             let endpoints = &upstream.endpoints;
             for (index, endpoint) in endpoints.iter().enumerate() {
-                // Spread over the interval, so that not all endpoints are asked at the same moment.
-                let first = policy.interval * (index as u32) / (endpoints.len() as u32);
+                // All are asked at once, since it has to be known, and then spread over the interval.
+                let apart = policy.interval * (index as u32) / (endpoints.len() as u32);
                 let (shared, endpoint, policy) = (shared.clone(), endpoint.clone(), policy.clone());
-                checks.spawn(async move {
-                    sleep(first).await;
-                    ask_again_and_again(&shared, &endpoint, &policy).await;
-                });
+                checks.spawn(async move { ask_again_and_again(&shared, &endpoint, &policy, apart).await });
             }
         }
         if reloads.changed().await.is_err() {
@@ -46,15 +44,19 @@ pub(crate) async fn watch(shared: Arc<Shared>, mut reloads: watch::Receiver<u64>
     }
 }
 
-async fn ask_again_and_again(shared: &Shared, endpoint: &Endpoint, policy: &HealthCheck) {
+async fn ask_again_and_again(shared: &Shared, endpoint: &Endpoint, policy: &HealthCheck, apart: Duration) {
     let mut streak = Streak::default();
+    let mut apart = Some(apart);
     loop {
         let began = shared.clock.now();
-        let is_well = matches!(timeout(policy.timeout, ask(endpoint, &policy.path)).await, Ok(Ok(true)));
-        if let Some(healthy) = streak.then(is_well, policy) {
+        let is_well = matches!(timeout(policy.timeout, ask(endpoint, policy)).await, Ok(Ok(true)));
+        let found = streak.then(is_well, policy);
+        // As long as nothing is known, one answer is more than none.
+        if let Some(healthy) = found.or((!endpoint.is_checked()).then_some(is_well)) {
             endpoint.found(shared.clock.now(), healthy);
         }
-        sleep(policy.interval.saturating_sub(shared.clock.now().since(began))).await;
+        let wait = policy.interval.saturating_add(apart.take().unwrap_or_default());
+        sleep(wait.saturating_sub(shared.clock.now().since(began))).await;
     }
 }
 
@@ -76,10 +78,12 @@ impl Streak {
 }
 
 /// Asks once, on a connection of its own, and says whether the answer has a status 2xx.
-async fn ask(endpoint: &Endpoint, path: &str) -> io::Result<bool> {
+async fn ask(endpoint: &Endpoint, policy: &HealthCheck) -> io::Result<bool> {
     let mut stream = endpoint.connect().await?;
+    let path = &policy.path;
+    let host = policy.host.clone().unwrap_or_else(|| endpoint.to_string());
     let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: {endpoint}\r\nUser-Agent: tidegate-health-check\r\nConnection: close\r\n\r\n"
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: tidegate-health-check\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await?;
     let mut line = [0; STATUS_LINE_BYTES];
@@ -89,7 +93,7 @@ async fn ask(endpoint: &Endpoint, path: &str) -> io::Result<bool> {
     // However the rest ends, it says nothing more; and it may end too late, which the status must not depend on.
     if is_well {
         let rest = async { tokio::io::copy(&mut stream.take(REST_BYTES_MAX), &mut tokio::io::sink()).await };
-        let _ = timeout(std::time::Duration::from_millis(100), rest).await;
+        let _ = timeout(Duration::from_millis(100), rest).await;
     }
     Ok(is_well)
 }
@@ -98,12 +102,12 @@ async fn ask(endpoint: &Endpoint, path: &str) -> io::Result<bool> {
 mod tests {
     use super::*;
     use std::num::NonZeroU32;
-    use std::time::Duration;
 
     #[test]
     fn it_takes_enough_of_a_kind_in_a_row() {
         let policy = HealthCheck {
             path: "/".into(),
+            host: None,
             interval: Duration::from_secs(1),
             timeout: Duration::from_secs(1),
             healthy_after: NonZeroU32::new(2).unwrap(),

@@ -120,6 +120,12 @@ pub(crate) static HEALTH_CHECK: Section = Section {
             "What is asked for, with GET. An answer 2xx says that the endpoint is healthy.",
         ),
         Key::new(
+            "host",
+            Kind::Text(Form::Host),
+            Means("the endpoint's own address"),
+            "What the field `Host` says, for a service that tells several hosts apart.",
+        ),
+        Key::new(
             "interval",
             Kind::Duration { min: Duration::from_millis(10), max: HOUR },
             Default("\"5s\""),
@@ -137,7 +143,7 @@ pub(crate) static HEALTH_CHECK: Section = Section {
             "healthy_after",
             Kind::Integer { min: 1, max: 1_000 },
             Default("2"),
-            "An endpoint is healthy again after so many good answers in a row. At first all are.",
+            "An endpoint is healthy again after so many good answers in a row. At first all are, until the first answer, which counts by itself.",
         )
         .zero("no endpoint would ever be unhealthy"),
         Key::new(

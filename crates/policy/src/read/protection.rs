@@ -77,10 +77,11 @@ pub(crate) fn health_check(
     found.as_ref()?;
     let mut section = Section::open(&HEALTH_CHECK, index, found, report, places);
     let path = section.required("path", |_, value| values::target(text(value)?));
+    let host = section.optional("host", |_, value| values::host_field(text(value)?));
     let interval = section.duration("interval");
     let timeout = section.duration("timeout");
     let healthy_after = section.count("healthy_after");
     let unhealthy_after = section.count("unhealthy_after");
     section.close();
-    Some(HealthCheck { path: path?, interval, timeout, healthy_after, unhealthy_after })
+    Some(HealthCheck { path: path?, host, interval, timeout, healthy_after, unhealthy_after })
 }

@@ -39,6 +39,14 @@ pub(crate) fn endpoint(text: &str) -> Result<Endpoint, Wrong> {
     Ok(Endpoint { host: parse_host(host)?, port })
 }
 
+/// A host, perhaps with a port, as it stands in the field `Host`.
+pub(crate) fn host_field(text: &str) -> Result<String, Wrong> {
+    if !text.contains('/') && endpoint(&format!("http://{text}")).is_ok() {
+        return Ok(text.to_owned());
+    }
+    Err(Wrong::new("this is not a host", "write it like \"shop.example\", with a port if it is not 80"))
+}
+
 /// Splits at the colon before the port; the colons of a bracketed IPv6 address do not count.
 fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {

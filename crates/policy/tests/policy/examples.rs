@@ -153,6 +153,9 @@ fn every_key_at_once() {
                         health_check: Some(
                             HealthCheck {
                                 path: "/healthz?deep=1",
+                                host: Some(
+                                    "orders.internal",
+                                ),
                                 interval: 2s,
                                 timeout: 500ms,
                                 healthy_after: 3,

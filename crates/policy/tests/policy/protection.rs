@@ -51,6 +51,8 @@ fn health_checks_and_retries_that_cannot_be() {
             "[upstream.health_check]\npath = \"healthz\"\ninterval = \"0s\"",
             "[upstream.health_check]\npath = \"/a b\"\nunhealthy_after = 0",
             "[upstream.health_check]\npath = \"/a\\r\\nX: y\"",
+            "[upstream.health_check]\npath = \"/\"\nhost = \"a\\r\\nX: y\"",
+            "[upstream.health_check]\npath = \"/\"\nhost = \"shop.example/\"",
             "[upstream.retries]\npercent = 101",
             "[upstream.retries]\npercent = 0.2",
         ],
@@ -71,6 +73,12 @@ fn health_checks_and_retries_that_cannot_be() {
             [upstream.health_check] / path = "/a\r\nX: y"
                 `path`: this cannot be asked for
                     write a path such as "/healthz", in plain ASCII, at most 256 characters
+            [upstream.health_check] / path = "/" / host = "a\r\nX: y"
+                `host`: this is not a host
+                    write it like "shop.example", with a port if it is not 80
+            [upstream.health_check] / path = "/" / host = "shop.example/"
+                `host`: this is not a host
+                    write it like "shop.example", with a port if it is not 80
             [upstream.retries] / percent = 101
                 `percent`: must be from 0 to 100
             [upstream.retries] / percent = 0.2
