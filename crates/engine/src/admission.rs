@@ -92,12 +92,12 @@ impl Admission {
         self.counts.arrived += 1;
         let tried = self.damping.as_mut().map_or(Tried::First, |damping| damping.judge(now, &arrival));
         let place = self.queue.place(&arrival, tried.rank());
-        let decision = match self.refusal(now, &arrival, place, tried) {
-            Some(reason) => {
+        let decision = match self.judge(now, &arrival, place, tried) {
+            Err(reason) => {
                 let bound = self.bound(reason, &arrival);
                 Decision::Reject(self.reject(now, reason, arrival.fingerprint, bound))
             }
-            None => {
+            Ok(lesser) => {
                 if let Some(damping) = &mut self.damping {
                     damping.let_in(tried);
                 }
@@ -114,7 +114,7 @@ impl Admission {
                         pass,
                     ))
                 } else {
-                    self.queue_up(now, &arrival, place, held)
+                    self.queue_up(now, &arrival, place, held, lesser)
                 }
             }
         };
@@ -298,8 +298,20 @@ impl Admission {
         Permit { key: self.flight.take(flying), since: now, arrived, sampled: false, orphan: false, pass }
     }
 
-    fn queue_up(&mut self, now: Timestamp, arrival: &Arrival, place: Place, held: Held) -> Decision {
-        self.make_room(now, place);
+    /// Lets somebody wait, in the place of `lesser` if there is one who has to go.
+    fn queue_up(
+        &mut self,
+        now: Timestamp,
+        arrival: &Arrival,
+        place: Place,
+        held: Held,
+        lesser: Option<Key>,
+    ) -> Decision {
+        if let Some(key) = lesser
+            && let Some(waiting) = self.queue.remove(key)
+        {
+            self.send_away(now, key, &waiting, Reason::PushedOut);
+        }
         let ticket = self.enqueue(now, arrival, place, held);
         // Those who wait may all wait for more slots than there are, and this one, if it goes before them, for fewer.
         let events = self.events.len();
@@ -330,22 +342,6 @@ impl Admission {
         let fingerprint = arrival.fingerprint;
         let waiting = Waiting { since: now, until, end, states_deadline, held, place, fingerprint };
         Ticket { key: self.queue.push(waiting), until }
-    }
-
-    /// Sends somebody less important away if there is no place left; also if there is one, but so many wait that the last
-    /// of them would wait in vain. They are told now and not when their time is up.
-    fn make_room(&mut self, now: Timestamp, place: Place) {
-        let (len, places) = (self.queue.len(), self.capacity_shown());
-        let lesser = match len {
-            _ if len >= self.capacity() => self.queue.lesser(place, places),
-            _ if len >= places => self.queue.less_important(place, places),
-            _ => None,
-        };
-        if let Some(key) = lesser
-            && let Some(waiting) = self.queue.remove(key)
-        {
-            self.send_away(now, key, &waiting, Reason::PushedOut);
-        }
     }
 
     /// Tells somebody who waited, and is out of the queue already, that it was in vain.

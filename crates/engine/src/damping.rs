@@ -10,6 +10,7 @@ use core::time::Duration;
 
 use crate::comeback::Line;
 use crate::decision::{Arrival, Attempt};
+use crate::lately::Lately;
 use crate::policy::RetryPolicy;
 use crate::queue::Rank;
 use crate::retry::RetryBudget;
@@ -51,37 +52,21 @@ pub(crate) struct Damping {
     policy: RetryPolicy,
     budget: RetryBudget,
     told: Told,
-    crowd: Crowd,
+    /// How many were told something of late.
+    crowd: Lately,
 }
 
-/// How many were told something of late.
-#[derive(Debug, Default)]
-struct Crowd {
-    lately: f64,
-    seen: Timestamp,
-}
-
-impl Crowd {
-    const WINDOW: Duration = MEMORY.saturating_add(Told::GRACE);
-
-    fn one_more(&mut self, now: Timestamp) {
-        self.lately = self.lately(now) + 1.0;
-        self.seen = self.seen.max(now);
-    }
-
-    fn lately(&self, now: Timestamp) -> f64 {
-        let passed = now.since(self.seen).as_secs_f64() / Self::WINDOW.as_secs_f64();
-        self.lately * (1.0 - passed).max(0.0)
-    }
-
-    fn is_too_large(&self, now: Timestamp) -> bool {
-        self.lately(now) > f64::from(REMEMBERED.get())
-    }
-}
+/// So long a caller is remembered at most.
+const WINDOW: Duration = MEMORY.saturating_add(Told::GRACE);
 
 impl Damping {
     pub(crate) fn new(policy: RetryPolicy) -> Self {
-        Self { policy, budget: RetryBudget::of(policy), told: Told::new(REMEMBERED), crowd: Crowd::default() }
+        Self {
+            policy,
+            budget: RetryBudget::of(policy),
+            told: Told::new(REMEMBERED),
+            crowd: Lately::of(WINDOW),
+        }
     }
 
     /// Puts other numbers in force. What was told to whom stays known.
@@ -97,7 +82,7 @@ impl Damping {
         if !self.policy.damp {
             return Tried::First;
         }
-        let fingerprint = arrival.fingerprint.filter(|_| !self.crowd.is_too_large(now));
+        let fingerprint = arrival.fingerprint.filter(|_| !self.is_crowded(now));
         let returned = fingerprint.and_then(|fingerprint| self.told.comes(now, fingerprint));
         match (returned, arrival.attempt) {
             (Some(Return::OnTime), _) => Tried::AsTold,
@@ -133,7 +118,7 @@ impl Damping {
 
     /// Whether a caller that is refused was told a time before that has not come yet.
     pub(crate) fn line(&mut self, now: Timestamp, fingerprint: Option<u64>) -> Line {
-        let known = fingerprint.filter(|_| self.policy.damp && !self.crowd.is_too_large(now));
+        let known = fingerprint.filter(|_| self.policy.damp && !self.is_crowded(now));
         let due = known.and_then(|known| self.told.due(now, known));
         if due.is_some_and(|due| due > now) { Line::Joined } else { Line::New }
     }
@@ -143,9 +128,13 @@ impl Damping {
         if let Some(fingerprint) = fingerprint.filter(|_| self.policy.damp) {
             self.told.tell(now, fingerprint, until.min(now.after(MEMORY)));
             if line == Line::New {
-                self.crowd.one_more(now);
+                self.crowd.add(now, 1.0);
             }
         }
+    }
+
+    fn is_crowded(&self, now: Timestamp) -> bool {
+        self.crowd.sum(now) > f64::from(REMEMBERED.get())
     }
 
     /// How many retries are left at this moment.

@@ -87,7 +87,9 @@ mod comeback;
 mod damping;
 mod flight;
 mod forecast;
+mod lately;
 mod limit;
+
 mod linked;
 mod patience;
 mod queue;

@@ -124,6 +124,7 @@ impl Record {
         self.priority = class.priority;
         self.retry = class.attempt == Attempt::Retry;
         self.with_route(|stats| stats.arrived.add(1));
+        self.fingerprint = class.fingerprint;
     }
 
     /// It is over this rate limit.
@@ -255,7 +256,7 @@ impl Record {
         }
     }
 
-    /// What tells it from others when it comes again.
+    /// What tells it from others when it comes again: what the engine knows it by, or else a hash of its own.
     pub(crate) fn fingerprint(&mut self, head: &request::Parts) -> u64 {
         let returns = &self.client.worker.shared.returns;
         *self.fingerprint.get_or_insert_with(|| returns.fingerprint(self.address, head))

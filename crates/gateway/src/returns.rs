@@ -94,7 +94,7 @@ impl Returns {
         &self.told[asked as usize].counts
     }
 
-    /// What tells this very request from others when it comes again.
+    /// What tells this very request from others when it comes again, where the engine does not know it by anything.
     pub(crate) fn fingerprint(&self, client: IpAddr, head: &request::Parts) -> u64 {
         let mut hasher = self.seed.build_hasher();
         match client {

@@ -9,50 +9,60 @@ use crate::comeback::Bound;
 use crate::damping::Tried;
 use crate::decision::{Arrival, Reason};
 use crate::forecast::Slots;
+use crate::linked::Key;
 use crate::policy::{Capacity, Discipline, QUEUE_CAPACITY_DERIVED_MAX, QUEUE_CAPACITY_MAX, QueuePolicy};
 use crate::queue::{Place, Waiting};
 use crate::time::{Timestamp, nanos};
 
 impl Admission {
-    /// Why this arrival must be refused, if it must. The checks go from the cheapest to the dearest, and from what
+    /// Why this arrival must be refused, if it must; else whom it pushes out to have a place. The checks go from the cheapest to the dearest, and from what
     /// the client can do least about to what it can do most about.
-    pub(super) fn refusal(
+    pub(super) fn judge(
         &mut self,
         now: Timestamp,
         arrival: &Arrival,
         place: Place,
         tried: Tried,
-    ) -> Option<Reason> {
+    ) -> Result<Option<Key>, Reason> {
         if arrival.deadline.is_some_and(|deadline| deadline <= now) {
-            return Some(Reason::Deadline);
+            return Err(Reason::Deadline);
         }
         if !self.bulkheads.has_room(arrival.route) {
-            return Some(Reason::RouteLimit);
+            return Err(Reason::RouteLimit);
         }
         if self.damping.as_mut().is_some_and(|damping| !damping.affords(now, tried)) {
-            return Some(Reason::RetryBudget);
+            return Err(Reason::RetryBudget);
         }
         if self.breaker.as_mut().is_some_and(|breaker| breaker.check(now).is_err()) {
-            return Some(Reason::BreakerOpen);
+            return Err(Reason::BreakerOpen);
         }
         if self.has_room(place) {
-            return None;
+            return Ok(None);
         }
         if self.tenant_has_its_share(arrival, place) {
-            return Some(Reason::TenantLimit);
+            return Err(Reason::TenantLimit);
         }
-        if self.queue.len() >= self.capacity() && self.queue.lesser(place, self.capacity()).is_none() {
-            return Some(Reason::QueueFull);
-        }
+        let lesser = self.makes_room(place)?;
         let wait = self.wait(now, place);
         if self.queue_policy.discipline == Discipline::Forecast
             && wait > self.budget(now, arrival.deadline, place)
         {
-            return Some(Reason::WaitTooLong);
+            return Err(Reason::WaitTooLong);
         }
-        self.last_useful_start(arrival)
-            .is_some_and(|start| now.after(wait) >= start)
-            .then_some(Reason::Deadline)
+        match self.last_useful_start(arrival) {
+            Some(start) if now.after(wait) >= start => Err(Reason::Deadline),
+            _ => Ok(lesser),
+        }
+    }
+
+    /// Who has to go if there is no place left; somebody also if there is one, but so many wait that the last of them would
+    /// wait in vain. They are told now and not when their time is up.
+    fn makes_room(&self, place: Place) -> Result<Option<Key>, Reason> {
+        let (len, places) = (self.queue.len(), self.capacity_shown());
+        if len >= self.capacity() {
+            return self.queue.lesser(place, places).map(Some).ok_or(Reason::QueueFull);
+        }
+        Ok(if len >= places { self.queue.less_important(place, places) } else { None })
     }
 
     /// What holds somebody back who is refused for this reason, if it is not what holds back everybody.

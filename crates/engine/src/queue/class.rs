@@ -1,7 +1,10 @@
 //! One class of requests: who of it waits, what the policy owes it, and how much of the capacity it uses.
 
+use core::time::Duration;
+
 use super::Place;
 use super::flows::{Flows, UNKNOWN, smoothed};
+use crate::lately::Lately;
 use crate::patience::Patience;
 use crate::standing::Standing;
 use crate::time::Timestamp;
@@ -40,8 +43,8 @@ impl Class {
             owed: 0.0,
             service: 0,
             in_flight: 0,
-            usage: Usage::default(),
-            first_tries: Usage::default(),
+            usage: Usage::NONE,
+            first_tries: Usage::NONE,
             standing: Standing::default(),
             patience: Patience::default(),
             len: 0,
@@ -95,24 +98,18 @@ impl Class {
 }
 
 /// How many slots are taken on average, by what was given out over about the last second.
-#[derive(Debug, Default)]
-pub(crate) struct Usage {
-    slot_nanos: f64,
-    seen: Timestamp,
-}
-
-/// In nanoseconds.
-const WINDOW: f64 = 1e9;
+#[derive(Debug)]
+pub(crate) struct Usage(Lately);
 
 impl Usage {
+    const NONE: Self = Self(Lately::of(Duration::from_secs(1)));
+
     pub(crate) fn add(&mut self, now: Timestamp, slot_nanos: u64) {
-        self.slot_nanos = self.slots(now) * WINDOW + slot_nanos as f64;
-        self.seen = self.seen.max(now);
+        self.0.add(now, slot_nanos as f64 / 1e9);
     }
 
     pub(crate) fn slots(&self, now: Timestamp) -> f64 {
-        let passed = (now.since(self.seen).as_nanos() as f64 / WINDOW).min(1.0);
-        self.slot_nanos * (1.0 - passed) / WINDOW
+        self.0.sum(now)
     }
 }
 
@@ -122,7 +119,7 @@ mod tests {
 
     #[test]
     fn usage_is_slots_on_average() {
-        let mut usage = Usage::default();
+        let mut usage = Usage::NONE;
         for millis in (0..5000).step_by(10) {
             // A hundred a second, each of 50 ms.
             usage.add(Timestamp::from_millis(millis), 50_000_000);

@@ -50,9 +50,9 @@ async fn ask_again_and_again(shared: &Shared, endpoint: &Endpoint, policy: &Heal
     loop {
         let began = shared.clock.now();
         let is_well = matches!(timeout(policy.timeout, ask(endpoint, policy)).await, Ok(Ok(true)));
-        let found = streak.then(is_well, policy);
+        let first = !endpoint.is_checked();
         // As long as nothing is known, one answer is more than none.
-        if let Some(healthy) = found.or((!endpoint.is_checked()).then_some(is_well)) {
+        if let Some(healthy) = streak.then(is_well, policy).or_else(|| first.then_some(is_well)) {
             endpoint.found(shared.clock.now(), healthy);
         }
         let wait = policy.interval.saturating_add(apart.take().unwrap_or_default());
