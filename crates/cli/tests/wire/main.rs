@@ -46,6 +46,7 @@ mod prometheus;
 mod reload;
 mod replay;
 mod retries;
+mod shares;
 mod signals;
 mod simulate;
 mod size;
