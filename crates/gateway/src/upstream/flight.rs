@@ -247,10 +247,11 @@ impl Flight {
     /// stream may go on for days, and a breaker is not to wait for its end.
     fn goes_on(&mut self) {
         let Some(inner) = &mut self.inner else { return };
-        if inner.wire.as_ref().is_some_and(|wire| !wire.visit.has_said())
-            && let now = inner.now()
-            && now.since(inner.began) >= inner.upstream.policy.timeout
-        {
+        if inner.wire.as_ref().is_none_or(|wire| wire.visit.has_said()) {
+            return;
+        }
+        let now = inner.now();
+        if now.since(inner.began) >= inner.upstream.policy.timeout {
             inner.report(now, Verdict::Success);
         }
     }
