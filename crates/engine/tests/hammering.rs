@@ -124,7 +124,7 @@ fn is_what_it_was(policy: AdmissionPolicy, arrival: Arrival, stuck: bool, refuse
     assert!((beside / alone - 1.0).abs() <= 0.1, "{alone} ms alone, {beside} ms beside {refused_for}");
 }
 
-/// Somebody asks 10,000 times a second and does not listen. It has had its turn, and uses up nobody else's.
+/// H10. Somebody asks 10,000 times a second and does not listen. It has had its turn, and uses up nobody else's.
 #[test]
 fn one_who_hammers_does_not_keep_others_away() {
     let arrival = Arrival::new(RouteId(0)).with_fingerprint(hash(HAMMERER));

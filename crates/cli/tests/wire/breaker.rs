@@ -108,7 +108,7 @@ async fn requests_go_to_the_endpoint_that_does_not_fail() {
     assert_eq!(bad.seen().len(), 5);
 }
 
-/// An answer that breaks off is none, however well it began.
+/// G1. An answer that breaks off is none, however well it began.
 #[tokio::test]
 async fn answers_that_break_off_open_it() {
     let script = Script::start().await;
