@@ -1,5 +1,6 @@
 //! What is known of all upstreams, shared by everybody who calls them: clones, layers, adapters.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,7 +58,7 @@ impl Resilience {
     /// How the upstream of this authority (`host:port`, as in the URI; empty for requests without one) stands; `None` if it
     /// has not been called.
     pub fn snapshot(&self, authority: &str) -> Option<Snapshot> {
-        let upstream = self.upstreams().get(authority).map(Arc::clone);
+        let upstream = self.upstreams().get(&*name(authority)).map(Arc::clone);
         upstream.map(|upstream| upstream.snapshot())
     }
 
@@ -78,6 +79,7 @@ impl Resilience {
     pub(crate) fn upstream(&self, uri: &Uri, headers: &HeaderMap) -> Arc<Upstream> {
         let host = || headers.get(HOST).and_then(|host| host.to_str().ok());
         let authority = uri.authority().map(|authority| authority.as_str()).or_else(host).unwrap_or_default();
+        let authority = &*name(authority);
         let mut upstreams = self.upstreams();
         if let Some(known) = upstreams.get(authority) {
             return Arc::clone(known);
@@ -112,6 +114,17 @@ impl Resilience {
             attempt,
             ambient,
         }
+    }
+}
+
+/// The name of an upstream: host and port, in small letters. Whoever calls may have put a password before them, which must
+/// not get into logs and metrics, and does not make it another upstream.
+fn name(authority: &str) -> Cow<'_, str> {
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(host.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(host)
     }
 }
 

@@ -149,7 +149,7 @@ async fn the_last_answer_is_better_than_none() {
 async fn upstreams_are_told_apart_up_to_a_bound() {
     let script = Script::new([OK]);
     let calls = client(Policy { upstreams_max: 2, ..policy() }, &script);
-    for host in ["a", "b", "c", "d", "a", "c"] {
+    for host in ["a", "b", "c", "d", "user:secret@A", "c"] {
         let mut request = request(Method::GET);
         *request.uri_mut() = format!("http://{host}/").parse().unwrap();
         calls.clone().call(request).await.unwrap();

@@ -3,6 +3,7 @@
 
 mod chain;
 mod connections;
+mod example;
 #[cfg(feature = "reqwest")]
 mod reqwest;
 mod server;
