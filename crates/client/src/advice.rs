@@ -128,6 +128,24 @@ mod tests {
         assert!(far > Duration::from_secs(7_000 * 365 * 86_400));
     }
 
+    proptest::proptest! {
+        /// Whatever stands in the fields, it is read as something, and nothing panics.
+        #[test]
+        fn anything_can_be_read(which in 0..9_usize, value: Vec<u8>, digits in "[0-9]{0,40}", date in "[A-Za-z]{3}, [0-9]{2} [A-Za-z]{3} [0-9]{4} [0-9:]{8} GMT") {
+            let names = [
+                "retry-after", "retry-after-ms", "x-ms-retry-after-ms", "grpc-retry-pushback-ms", "x-should-retry",
+                "proxy-status", "x-envoy-attempt-count", "date", "stripe-should-retry",
+            ];
+            for value in [&value[..], digits.as_bytes(), date.as_bytes()] {
+                let Ok(value) = HeaderValue::from_bytes(value) else { continue };
+                let mut headers = HeaderMap::new();
+                headers.insert("retry-after", HeaderValue::from_static("Sun, 06 Nov 1994 08:49:40 GMT"));
+                headers.insert(HeaderName::from_static(names[which]), value);
+                read(&headers);
+            }
+        }
+    }
+
     /// H6.
     #[test]
     fn never() {

@@ -172,6 +172,21 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        /// Nothing panics, and nothing that is read comes out longer than it went in.
+        #[test]
+        fn anything_can_be_read(value: String, digits in "[0-9]{0,12}[HMSmun.]?[0-9]{0,12}") {
+            for unit in [Unit::Grpc, Unit::Millis, Unit::Seconds] {
+                for value in [&value, &digits] {
+                    let Some(time) = unit.parse(value) else { continue };
+                    let shown = unit.show(time);
+                    let again = unit.parse(shown.to_str().unwrap()).unwrap();
+                    proptest::prop_assert!(again <= time, "{value}: {time:?}, {again:?}");
+                }
+            }
+        }
+    }
+
     /// H3. What is told is never longer than what is left, and what was read comes out no longer.
     #[test]
     fn a_deadline_only_shrinks() {

@@ -222,6 +222,21 @@ fn load_is_for_the_throttle_and_not_for_the_breaker() {
     assert!((1.8..2.4).contains(&share), "sent {share} times what was served");
 }
 
+/// After an outage the throttle still holds nearly everything back, but not the probes that would see its end.
+#[test]
+fn probes_are_not_held_back() {
+    let mut caller = Caller::new(careful());
+    while one(&mut caller, 0, Reply::Unavailable).is_ok() {}
+    assert_eq!(caller.snapshot(at(300)).throttle, 0.9);
+    for _ in 0..3 {
+        caller.arrive(at(300), NEVER, 0).unwrap();
+        let probe = caller.send(at(300), NEVER).unwrap();
+        caller.noted(at(300), probe, Reply::Success);
+    }
+    assert_eq!(caller.snapshot(at(300)).breaker, BreakerState::Closed);
+    assert_eq!(caller.arrive(at(300), NEVER, 0), Err(Declined::Throttled));
+}
+
 fn hedging() -> CallerPolicy {
     let hedge = HedgePolicy { percentile: 95, least: Duration::from_millis(5) };
     CallerPolicy { hedge: Some(hedge), ..careful() }
