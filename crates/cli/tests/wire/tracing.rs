@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::client::{ask, connect, get, sent};
 use crate::gateway::{Gateway, Policy, TIDEGATE, fresh_path};
+use crate::ran::run;
 use crate::service::{Script, Service, nobody};
-use crate::wait::until;
+use crate::wait::{Stopwatch, until};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
@@ -296,7 +298,7 @@ async fn nobody_waits_for_a_collector() {
     // It takes connections and says nothing.
     let silent = Script::start().await;
     let policy = telling(&service, silent.address, "").limit(100);
-    let gateway = Gateway::start(&policy).await;
+    let mut gateway = Gateway::start(&policy).await;
     let mut wire = connect(gateway.clients).await;
     for _ in 0..6_000 {
         wire.send(get("/")).await;
@@ -309,12 +311,35 @@ async fn nobody_waits_for_a_collector() {
         "{dropped}"
     );
 
+    // Nor does it keep the gateway from ending, be it silent or not there at all.
     let gone = nobody().await;
-    let mut gateway = Gateway::start(&telling(&service, gone, "")).await;
-    gateway.serves("/").await;
-    // And it does not keep the gateway from ending either.
-    gateway.process.signal("TERM");
-    assert_eq!(gateway.process.ended().await.code(), Some(0));
+    let mut other = Gateway::start(&telling(&service, gone, "")).await;
+    other.serves("/").await;
+    for gateway in [&mut gateway, &mut other] {
+        drop(std::mem::replace(&mut wire, connect(service.address).await));
+        let watch = Stopwatch::start();
+        gateway.process.signal("TERM");
+        assert_eq!(gateway.process.ended().await.code(), Some(0));
+        assert!(watch.elapsed() < Duration::from_secs(8), "{:?}", watch.elapsed());
+    }
+}
+
+/// What cannot be told to anybody is said at the start, without what may be a secret.
+#[tokio::test]
+async fn a_collector_that_cannot_be_told_is_an_error_at_the_start() {
+    let service = Service::prompt().await;
+    let (secrets, policy) = (fresh_path("headers"), fresh_path("toml"));
+    std::fs::write(&secrets, "authorization Bearer s3cret\n").unwrap();
+    for file in [secrets.clone(), "/nonexistent/headers".into()] {
+        let more = format!("headers_file = \"{}\"\n", file.display());
+        std::fs::write(&policy, telling(&service, service.address, &more).text()).unwrap();
+        let ran = run(&["run", "--config", policy.to_str().unwrap()]);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert!(ran.err.contains("[server.otlp]") && !ran.err.contains("s3cret"), "{}", ran.err);
+    }
+    for file in [secrets, policy] {
+        std::fs::remove_file(file).unwrap();
+    }
 }
 
 /// A collector that has too much to do is asked again, and gets all of it; one that says no is not.

@@ -76,6 +76,23 @@ async fn stopped(stage: &mut watch::Receiver<Stage>) {
     let _ = stage.wait_for(|stage| *stage == Stage::Stopped).await;
 }
 
+/// Posts this. A collector that says nothing keeps the gateway from ending for no longer than the last words may take.
+async fn post(
+    collector: &Collector,
+    path: &'static str,
+    body: String,
+    stage: &mut watch::Receiver<Stage>,
+) -> Result<u64, Failed> {
+    let time_is_up = async {
+        stopped(stage).await;
+        sleep(LAST_WORDS).await;
+    };
+    tokio::select! {
+        sent = collector.post(path, body) => sent,
+        () = time_is_up => Err(Failed::ForGood),
+    }
+}
+
 async fn tell_spans(
     shared: &Shared,
     collector: &Collector,
@@ -92,19 +109,35 @@ async fn tell_spans(
         }
     }
     inbox.close();
-    // What was gathered when the end came, and what had come after it, within the bound of the queue.
-    while let Ok(finished) = inbox.try_recv() {
-        batch.push(finished);
-    }
-    let count = batch.iter().map(Finished::spans).sum();
-    if count == 0 {
-        return;
-    }
-    let body = spans::request(resource, &batch, clock::offset(shared.clock.now()));
-    let sent = timeout(LAST_WORDS, collector.post("/v1/traces", body)).await;
-    let counter =
-        if matches!(sent, Ok(Ok(_))) { &shared.metrics.spans.exported } else { &shared.metrics.spans.failed };
-    counter.add(count);
+    last_words(shared, collector, resource, inbox, batch).await;
+}
+
+/// What was gathered when the end came, and what had come after it, as far as there is time.
+async fn last_words(
+    shared: &Shared,
+    collector: &Collector,
+    resource: &Value,
+    mut inbox: mpsc::Receiver<Finished>,
+    mut batch: Vec<Finished>,
+) {
+    let counts = &shared.metrics.spans;
+    let telling = async {
+        loop {
+            while batch.len() < BATCH
+                && let Ok(finished) = inbox.try_recv()
+            {
+                batch.push(finished);
+            }
+            if batch.is_empty() {
+                return;
+            }
+            let body = spans::request(resource, &batch, clock::offset(shared.clock.now()));
+            let sent = collector.post("/v1/traces", body).await;
+            let counter = if sent.is_ok() { &counts.exported } else { &counts.failed };
+            counter.add(batch.drain(..).map(|finished| finished.spans()).sum());
+        }
+    };
+    let _ = timeout(LAST_WORDS, telling).await;
 }
 
 /// Waits for the first, and for those that come soon after it.
@@ -137,7 +170,7 @@ async fn tell(
     let body = spans::request(resource, batch, clock::offset(shared.clock.now()));
     let mut back_off = BACK_OFF;
     for attempt in 1..=TRIES {
-        match collector.post("/v1/traces", body.clone()).await {
+        match post(collector, "/v1/traces", body.clone(), stage).await {
             Ok(refused) => {
                 counts.failed.add(refused.min(all));
                 counts.exported.add(all - refused.min(all));
@@ -171,7 +204,7 @@ async fn tell_metrics(
             () = stopped(&mut stage) => true,
         };
         let body = metrics::request(resource, shared);
-        let _ = timeout(if is_last { LAST_WORDS } else { every }, collector.post("/v1/metrics", body)).await;
+        let _ = post(collector, "/v1/metrics", body, &mut stage).await;
         if is_last {
             return;
         }
