@@ -28,6 +28,27 @@ pub(super) struct Visitor {
     pub(super) pace: Arc<Pace>,
 }
 
+/// What is asked by POST, and by nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Posted {
+    Explain,
+    WhatIf,
+    Drain,
+    Limit,
+}
+
+impl Posted {
+    fn at(path: &str) -> Option<Self> {
+        match path {
+            "/api/explain" => Some(Self::Explain),
+            "/api/whatif" => Some(Self::WhatIf),
+            "/api/drain" => Some(Self::Drain),
+            "/api/limit" => Some(Self::Limit),
+            _ => None,
+        }
+    }
+}
+
 const NOT_FOUND: &str = "there is / for people, and /livez, /readyz, /metrics, /api/stats, /api/live, /api/history, /api/top \
                          and /api/policy; docs/operating.md says what each is\n";
 
@@ -61,7 +82,7 @@ fn get(visitor: &Arc<Visitor>, head: &request::Parts) -> Response<Body> {
         "/api/history" => history(admin, head),
         "/api/top" => top(admin, head),
         "/api/policy" => page(StatusCode::OK, JSON, policy::json(shared).to_string()),
-        "/api/explain" | "/api/whatif" | "/api/drain" | "/api/limit" => not_allowed("POST"),
+        _ if Posted::at(path).is_some() => not_allowed("POST"),
         _ => assets::find(path, &head.headers).unwrap_or_else(|| text(StatusCode::NOT_FOUND, NOT_FOUND)),
     }
 }
@@ -74,26 +95,26 @@ async fn post(
 ) -> Result<Response<Body>, Refused> {
     let (admin, headers) = (&visitor.admin, &head.headers);
     let shared = &admin.shared;
+    let Some(posted) = Posted::at(head.uri.path()) else { return Ok(not_allowed("GET, HEAD")) };
     guard::names_us(headers, admin.address)?;
-    match head.uri.path() {
-        "/api/explain" => {
+    match posted {
+        Posted::Explain => {
             let question = question(headers, body).await?;
             Ok(explanation(visitor, &question))
         }
-        "/api/whatif" => {
+        Posted::WhatIf => {
             let question = question(headers, body).await?;
             Ok(whatif::answer(admin, &question).await)
         }
-        "/api/drain" => {
+        Posted::Drain => {
             may_change(admin, headers)?;
             Ok(changed(change::drain(shared, visitor.peer.ip())))
         }
-        "/api/limit" => {
+        Posted::Limit => {
             may_change(admin, headers)?;
             let (upstream, limit) = (parameter(head, "upstream"), parameter(head, "limit"));
             Ok(changed(change::limit(shared, visitor.peer.ip(), upstream, limit)))
         }
-        _ => Ok(not_allowed("GET, HEAD")),
     }
 }
 
