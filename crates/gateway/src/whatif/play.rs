@@ -258,6 +258,7 @@ mod tests {
             worked: vec![Worked { until, upstream: 0, times: [100.0; 32] }],
             workers: NonZeroU32::new(10).expect("ten"),
             happened: Vec::new(),
+            useful: Vec::new(),
         }
     }
 

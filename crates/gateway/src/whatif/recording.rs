@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidegate_engine::{Reason, Timestamp};
 
 use super::Question;
-use crate::history::{Arrivals, Came, History, Worked};
+use crate::history::{Arrivals, Came, History, Sample, Worked};
 use crate::live::Live;
 
 /// So many are played; of a span with more, the last part is.
@@ -24,6 +24,8 @@ pub(crate) struct Recording {
     pub(super) workers: NonZeroU32,
     /// What was seen, second by second.
     pub(super) happened: Vec<Second>,
+    /// Useful answers of each class meanwhile, in the order of the policy.
+    pub(super) useful: Vec<f64>,
 }
 
 /// How it went in one second.
@@ -75,46 +77,59 @@ impl Recording {
         }
         let span = now.since(from);
         let name = &live.policy.upstreams[question.upstream].name;
-        let happened = happened(history, name, span);
+        let samples = newest(history, span);
+        let happened = happened(&samples, name, span);
+        let useful = live.policy.priorities.iter().map(|class| useful(&samples, name, &class.name)).collect();
         let most = happened.iter().map(|second| second.in_flight).fold(1.0, f64::max);
         let seen = NonZeroU32::new(most.ceil() as u32).unwrap_or(NonZeroU32::MIN);
-        Ok(Self { from, span, came, worked, workers: question.workers.unwrap_or(seen), happened, live })
+        let workers = question.workers.unwrap_or(seen);
+        Ok(Self { from, span, came, worked, workers, happened, useful, live })
     }
 }
 
-/// The samples of the span that have this upstream.
-fn happened(history: &History, upstream: &str, span: Duration) -> Vec<Second> {
-    let names: [&[&str]; 6] = [
-        &["arrivals"],
-        &["goodput"],
-        &["refused"],
-        &["in_flight_mean"],
-        &["limit"],
-        &["rejected", Reason::RateLimited.name()],
-    ];
-    let mut seconds = Vec::new();
+/// The samples of the span, the newest first.
+fn newest(history: &History, span: Duration) -> Vec<&Sample> {
+    let samples: Vec<&Sample> = history.last(span.as_secs() as usize + 1).collect();
+    let mut left = span.as_secs_f64();
+    let within = |sample: &&Sample| {
+        let is_within = left > 0.0;
+        left -= f64::from(sample.seconds);
+        is_within
+    };
+    samples.into_iter().rev().take_while(within).collect()
+}
+
+/// What a sample says of an upstream; nothing if it did not know it.
+fn value(sample: &Sample, upstream: &str, path: &[&str]) -> f64 {
+    let place = sample.layout.find(&[&["upstreams", upstream], path].concat());
+    place.map_or(0.0, |place| f64::from(sample.values[place]))
+}
+
+fn useful(samples: &[&Sample], upstream: &str, class: &str) -> f64 {
+    let path = ["priorities", class, "goodput"];
+    samples.iter().map(|sample| value(sample, upstream, &path) * f64::from(sample.seconds)).sum()
+}
+
+/// What was seen of an upstream, second by second.
+fn happened(samples: &[&Sample], upstream: &str, span: Duration) -> Vec<Second> {
+    let mut seconds = Vec::with_capacity(samples.len());
     // The newest ends now, as nearly as matters.
     let mut end = span.as_secs_f64();
-    let samples: Vec<_> = history.last(span.as_secs() as usize + 1).collect();
-    for sample in samples.into_iter().rev() {
+    for sample in samples {
         let length = f64::from(sample.seconds);
-        let places = names.map(|name| sample.layout.find(&[&["upstreams", upstream], name].concat()));
-        let value = |index: usize| places[index].map_or(0.0, |place| f64::from(sample.values[place]));
+        let value = |path: &[&str]| value(sample, upstream, path);
         // What a rate limit refuses is not played, and so left out here as well.
-        let limited = value(5);
+        let limited = value(&["rejected", Reason::RateLimited.name()]);
         seconds.push(Second {
             end,
             length,
-            arrivals: value(0) - limited,
-            goodput: value(1),
-            refused: value(2) - limited,
-            in_flight: value(3),
-            limit: value(4),
+            arrivals: value(&["arrivals"]) - limited,
+            goodput: value(&["goodput"]),
+            refused: value(&["refused"]) - limited,
+            in_flight: value(&["in_flight_mean"]),
+            limit: value(&["limit"]),
         });
         end -= length;
-        if end <= 0.0 {
-            break;
-        }
     }
     seconds.reverse();
     seconds

@@ -79,10 +79,17 @@ fn happened(recording: &Recording, stretches: usize) -> Value {
     let total = |value: fn(&Second) -> f64| -> f64 {
         recording.happened.iter().map(|it| value(it) * it.length).sum::<f64>().round()
     };
+    let priorities = &recording.live.policy.priorities;
+    let classes: Map<String, Value> = priorities
+        .iter()
+        .zip(&recording.useful)
+        .map(|(class, useful)| (class.name.clone(), json!({ "goodput": useful.round() })))
+        .collect();
     json!({
         "arrivals": total(|it| it.arrivals),
         "goodput": total(|it| it.goodput),
         "refused": total(|it| it.refused),
+        "classes": classes,
         "series": {
             "arrivals": mean(|it| it.arrivals),
             "goodput": mean(|it| it.goodput),

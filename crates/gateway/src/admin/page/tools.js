@@ -84,6 +84,8 @@ function numberIn(id) {
 const COLORS = { happened: ["var(--ink)", "solid"], as_it_is: ["var(--grey)", "dotted"], changed: ["var(--good)", "dashed"] };
 const NAMES = { happened: "what happened", as_it_is: "played as it is", changed: "played as changed" };
 
+const classOf = (one) => (one.arrivals === undefined ? number(one.goodput) : `${number(one.goodput)} of ${number(one.arrivals)}`);
+
 function whatif(said) {
   const times = said.happened.series.goodput.map((_, index) => (index + 1) * said.every_seconds);
   const charts = [["goodput", "Useful answers", "answers a second"], ["refused", "Refused", "requests a second"], ["in_flight", "In flight", "slots"]]
@@ -100,7 +102,7 @@ function whatif(said) {
     ["refused", (one) => number(one.refused)],
     ["p50", (one) => millis(one.p50_ms)],
     ["p99", (one) => millis(one.p99_ms)],
-    ...policy.priorities.filter((name) => said.changed.classes[name]).map((name) => [`${name}: useful`, (one) => (one.classes?.[name] ? `${number(one.classes[name].goodput)} of ${number(one.classes[name].arrivals)}` : "–")]),
+    ...policy.priorities.filter((name) => said.changed.classes[name]).map((name) => [`${name}: useful`, (one) => classOf(one.classes[name])]),
   ];
   const gained = said.changed.goodput - said.as_it_is.goodput;
   const inWords = Math.abs(gained) < 0.005 * said.as_it_is.goodput + 1
