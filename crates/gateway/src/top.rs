@@ -9,7 +9,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use tidegate_engine::Timestamp;
@@ -28,16 +28,26 @@ pub(crate) struct Top {
     state: Mutex<State>,
 }
 
+/// The same number in each list is the same key. Hashes and counts stand apart from the names, since every refusal looks
+/// through them.
 #[derive(Debug, Default)]
 struct State {
-    entries: Vec<Entry>,
+    hashes: Vec<u64>,
+    counts: Vec<f64>,
+    named: Vec<Named>,
     halved: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+struct Named {
+    group: String,
+    name: String,
+    overrated: f64,
 }
 
 /// One of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
-    hash: u64,
     /// The rate limit, or the upstream.
     pub(crate) group: String,
     /// The key in words, cut off and without control characters.
@@ -50,35 +60,46 @@ pub(crate) struct Entry {
 
 impl Top {
     /// One more refusal of this key. Its name is asked for only if it is not on the list.
+    ///
+    /// Nobody waits here: what is refused while another refusal is being counted is not counted. In a flood that is some of
+    /// all, whosever they are, and the list says who, not how many.
     pub(crate) fn refused(&self, now: Timestamp, group: &str, key: impl Hash, name: impl FnOnce() -> String) {
         let hash = self.seed.hash_one((group, key));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let state = &mut *state;
         state.halve(now);
-        if let Some(entry) = state.entries.iter_mut().find(|entry| entry.hash == hash) {
-            entry.refused += 1.0;
+        if let Some(place) = state.hashes.iter().position(|known| *known == hash) {
+            state.counts[place] += 1.0;
             return;
         }
-        let mut entry =
-            Entry { hash, group: group.to_owned(), name: plain(&name()), refused: 1.0, overrated: 0.0 };
-        if state.entries.len() < KEYS_MAX {
-            state.entries.push(entry);
+        let named = |overrated| Named { group: group.to_owned(), name: plain(&name()), overrated };
+        if state.hashes.len() < KEYS_MAX {
+            state.hashes.push(hash);
+            state.counts.push(1.0);
+            state.named.push(named(0.0));
             return;
         }
-        let least = state.entries.iter_mut().min_by(|a, b| a.refused.total_cmp(&b.refused));
-        if let Some(least) = least {
-            entry.overrated = least.refused;
-            entry.refused += least.refused;
-            *least = entry;
+        let least = state.counts.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
+        if let Some((place, &count)) = least {
+            state.hashes[place] = hash;
+            state.counts[place] = count + 1.0;
+            state.named[place] = named(count);
         }
     }
 
     /// The list, whoever is refused most first.
     pub(crate) fn list(&self, now: Timestamp) -> Vec<Entry> {
-        let mut entries = {
+        let (named, counts) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.halve(now);
-            state.entries.clone()
+            (state.named.clone(), state.counts.clone())
         };
+        let entry = |(Named { group, name, overrated }, refused)| Entry { group, name, refused, overrated };
+        let mut entries: Vec<Entry> = named.into_iter().zip(counts).map(entry).collect();
         entries.sort_by(|a, b| b.refused.total_cmp(&a.refused).then_with(|| a.name.cmp(&b.name)));
         entries
     }
@@ -98,12 +119,16 @@ impl State {
             self.halved = now;
         }
         let part = 0.5_f64.powi(halvings);
-        for entry in &mut self.entries {
-            entry.refused *= part;
-            entry.overrated *= part;
+        for place in (0..self.counts.len()).rev() {
+            self.counts[place] *= part;
+            self.named[place].overrated *= part;
+            // Whoever has not been refused for long is of no interest, and makes room.
+            if self.counts[place] < 0.5 {
+                self.hashes.swap_remove(place);
+                self.counts.swap_remove(place);
+                self.named.swap_remove(place);
+            }
         }
-        // Whoever has not been refused for long is of no interest, and makes room.
-        self.entries.retain(|entry| entry.refused >= 0.5);
     }
 }
 
@@ -152,6 +177,16 @@ mod tests {
         assert_eq!(names(&top, at(61_000)), ["new", "old"]);
         assert_eq!(names(&top, at(10_000_000)), Vec::<String>::new());
         assert_eq!(names(&top, at(u64::MAX)), Vec::<String>::new());
+    }
+
+    /// Whoever looks at the list, or counts another, holds nobody up who is being refused.
+    #[test]
+    fn nobody_waits_to_be_counted() {
+        let top = Top::default();
+        let held = top.state.lock().unwrap();
+        top.refused(Timestamp::ZERO, "limit", 1, || "a".into());
+        drop(held);
+        assert_eq!(names(&top, Timestamp::ZERO), Vec::<String>::new());
     }
 
     #[test]

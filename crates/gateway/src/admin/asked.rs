@@ -225,6 +225,17 @@ fn words(text: &str) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is pasted, it is read or it is said what is wrong.
+        #[test]
+        fn nothing_panics(text in r#"(curl )?([ -~\n'"\\é]|-H|-X|--header=|http://|: ){0,40}"#) {
+            if let Err(wrong) = parse(&text) {
+                prop_assert!(!wrong.is_empty());
+            }
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, expect: Expect) {

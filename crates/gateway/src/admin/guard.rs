@@ -110,6 +110,10 @@ fn read(file: &Path) -> Result<String, Refused> {
         let why = format!("the token file {} cannot be used: {why}\n", file.display());
         Refused::new(StatusCode::SERVICE_UNAVAILABLE, why)
     };
+    // Anything else, such as a pipe, could keep us waiting for ever.
+    if !file.is_file() {
+        return Err(unusable("it is no file that can be read".to_owned()));
+    }
     let mut text = String::new();
     File::open(file)
         .and_then(|file| file.take(TOKEN_MAX as u64 + 3).read_to_string(&mut text))
