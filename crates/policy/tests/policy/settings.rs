@@ -12,7 +12,6 @@ fn check(settings: &[Setting], defaults: &[&str], expect: Expect) {
         let from = match &setting.from {
             ValueSource::Line { file, line } => format!("{file}:{line}"),
             ValueSource::Flag(flag) => (*flag).to_owned(),
-            ValueSource::Operator => "operator".to_owned(),
             ValueSource::Default if defaults.contains(&setting.key) => "default".to_owned(),
             ValueSource::LeftOut if defaults.contains(&setting.key) => "left out".to_owned(),
             ValueSource::Operator => "operator".to_owned(),
