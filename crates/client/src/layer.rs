@@ -30,7 +30,8 @@ const GRPC_ATTEMPTS: HeaderName = HeaderName::from_static("grpc-previous-rpc-att
 /// Makes a service that calls others resilient. All services that one layer makes share what is known of the upstreams.
 ///
 /// The service below is asked with [`ReplayBody`] and answers with any body. It has to be cheap to clone, since each try
-/// is made by a clone; what tower calls a client usually is.
+/// is made by a clone; what tower calls a client usually is. One that takes a body of its own only, as tonic's channel does,
+/// goes below `tower::util::MapRequest` with `|request| request.map(tonic::body::Body::new)`.
 #[derive(Clone, Debug)]
 pub struct ResilientLayer {
     resilience: Resilience,
