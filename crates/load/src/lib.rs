@@ -31,6 +31,7 @@ mod request;
 
 mod agenda;
 
+mod own;
 mod play;
 pub use play::Snapshot;
 

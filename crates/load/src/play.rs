@@ -8,10 +8,13 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use slab::Slab;
-use tidegate_engine::Reason;
-use tidegate_workload::{Crowd, Gauges, Hint, Latencies, Meter, Next, Report, Scenario, Try, Who, WireError};
+use tidegate_engine::{Reason, Reply};
+use tidegate_workload::{
+    Course, Crowd, Gauges, Hint, Latencies, Meter, Next, Report, Scenario, Try, Who, WireError,
+};
 
 use crate::agenda::Agenda;
+use crate::own;
 
 /// How often it is looked how things stand.
 const LOOKS: u32 = 480;
@@ -72,6 +75,8 @@ struct Task {
     attempts: u32,
     /// It was told to come back for this attempt.
     told: bool,
+    /// How far it is, for whoever has our own client.
+    course: Option<Course>,
     /// When the attempt under way was to be sent.
     under_way: Option<Duration>,
 }
@@ -268,7 +273,7 @@ impl<'a> Play<'a> {
                     self.meter.sending().failed(error);
                 }
                 self.meter.broken(who);
-                self.failed(now, key.index, Hint::Unsaid);
+                self.failed(now, key.index, own::reply_to(error), Hint::Unsaid);
             }
             Heard::Answer(answer) => {
                 if counts {
@@ -279,6 +284,9 @@ impl<'a> Play<'a> {
                     self.meter.let_in(who, one, false);
                 }
                 if good {
+                    if let Some(course) = &mut self.tasks[key.index].course {
+                        self.crowds[crowd].ended(own::moment(now), course, own::SUCCESS);
+                    }
                     let took = now.saturating_sub(first);
                     self.meter.served(now, who, took);
                     self.recent.served.record(took);
@@ -295,7 +303,7 @@ impl<'a> Play<'a> {
                         }
                         None => self.meter.broken(who),
                     }
-                    self.failed(now, key.index, answer.hint());
+                    self.failed(now, key.index, own::reply(answer.status), answer.hint());
                 }
             }
         }
@@ -358,8 +366,9 @@ impl<'a> Play<'a> {
             return;
         }
         let number = self.wanted;
-        let task =
-            Task { number, crowd, kind, tenant, who, first: at, attempts: 0, told: false, under_way: None };
+        let course = self.crowds[usize::from(crowd)].begin(own::moment(at));
+        let (first, attempts, told, under_way) = (at, 0, false, None);
+        let task = Task { number, crowd, kind, tenant, who, first, attempts, told, course, under_way };
         let index = self.tasks.insert(task);
         self.attempt(at, Key { index, number, attempt: 0 });
     }
@@ -372,12 +381,21 @@ impl<'a> Play<'a> {
             self.agenda.plan(at + wait, Event::Attempt(key));
             return;
         }
+        if let Some(course) = &mut task.course
+            && !self.crowds[usize::from(task.crowd)].sends(own::moment(at), course)
+        {
+            self.meter.gave_up(task.who);
+            self.end(at, key.index);
+            return;
+        }
         task.attempts += 1;
         task.under_way = Some(at);
         let key = Key { attempt: task.attempts, ..key };
         self.meter.attempted(task.who, task.one());
         if let Some(timeout) = clients.timeout {
-            self.agenda.plan(at + timeout, Event::Patience(key));
+            // Whoever has our own client waits so long for the call, and all others for each attempt.
+            let since = if task.course.is_some() { task.first } else { at };
+            self.agenda.plan(since + timeout, Event::Patience(key));
         }
         self.orders.push_back(Do::Send(Order {
             key,
@@ -403,12 +421,17 @@ impl<'a> Play<'a> {
         self.meter.left(who);
         self.crowds[crowd].answered(now, false);
         self.orders.push_back(Do::Cancel(key));
-        self.failed(at, key.index, Hint::Unsaid);
+        self.failed(at, key.index, Reply::TimedOut, Hint::Unsaid);
     }
 
-    fn failed(&mut self, now: Duration, index: usize, hint: Hint) {
+    fn failed(&mut self, now: Duration, index: usize, reply: Reply, hint: Hint) {
         let task = &mut self.tasks[index];
-        match self.crowds[usize::from(task.crowd)].failed(task.attempts, hint) {
+        let crowd = &mut self.crowds[usize::from(task.crowd)];
+        let next = match &mut task.course {
+            Some(course) => crowd.ended(own::moment(now), course, own::said(reply, hint)),
+            None => crowd.failed(task.attempts, hint),
+        };
+        match next {
             Next::Again { after, told } => {
                 task.told = told;
                 let key = Key { index, number: task.number, attempt: task.attempts };

@@ -96,6 +96,38 @@ fn obedient_and_rude() {
     }
 }
 
+/// Those who have our own client come back behind the time that they were told, are patient for a call and not for each
+/// attempt, and do not come back for a time that is too long.
+#[test]
+fn with_our_own_client() {
+    let told = |seconds| answer(503, Some(Reason::QueueFull), Some(Duration::from_secs(seconds)));
+    for (heard, again) in [
+        (told(1), Some(1_010..=1_510)),
+        (told(3), None),
+        (answer(404, None, None), None),
+        (answer(500, None, None), None),
+        (answer(504, None, None), None),
+        (answer(503, None, None), Some(10..=110)),
+        (Heard::Nothing(WireError::Connect), Some(10..=110)),
+    ] {
+        let scenario = scenario(
+            "burst = [{ at = \"0s\", count = 1 }]\ntimeout = \"2s\"\nretry = { resilient = 1, attempts = 2 }",
+        );
+        let mut play = Play::new(&scenario, "test", 100);
+        let first = sends(&mut play, ms(0))[0];
+        play.heard(ms(10), first.key, None, heard);
+        let next = sends(&mut play, ms(1_999)).first().copied();
+        let at = next.map(|order| order.intended.as_millis());
+        assert_eq!(at.is_some(), again.is_some(), "{heard:?}");
+        if let (Some(at), Some(again), Some(next)) = (at, again, next) {
+            assert!(again.contains(&at), "{heard:?}: {at}");
+            play.advance(ms(2_000));
+            assert_eq!(play.poll(), Some(Do::Cancel(next.key)), "two seconds are for both attempts");
+        }
+        assert!(play.is_over(ms(2_001), ms(0)), "{heard:?}");
+    }
+}
+
 /// What is counted as refused is what a gateway of ours refused; what the service did by itself is broken off.
 #[test]
 fn endings_are_told_apart() {
