@@ -58,9 +58,9 @@ async fn a_limit_is_set_with_the_token_only() {
     let limit = |it: &&Value| it["section"] == "[upstream.concurrency]" && it["key"] == "limit";
     let setting = policy["settings"].as_array().unwrap().iter().find(limit).unwrap();
     assert_eq!((&setting["value"], &setting["from"]), (&"7".into(), &json!({ "kind": "operator" })));
-    assert!(
-        gateway.process.said().contains("127.0.0.1 set the limit of service over the admin address to 7")
-    );
+    // Another thread writes it.
+    let said = "127.0.0.1 set the limit of service over the admin address to 7";
+    until(said, async || gateway.process.said().contains(said).then_some(())).await;
 
     std::fs::write(&file, "another-token-of-24-chars\n").unwrap();
     let back = "/api/limit?upstream=service&limit=policy";

@@ -113,7 +113,7 @@ impl Sampler {
         }
     }
 
-    /// Another policy is in force. What was counted since the last sample is in none: nobody can say of which policy it was.
+    /// Another policy is in force. If it has other names, what was counted since the last sample is in none.
     fn reloaded(&mut self, shared: &Shared, live: Arc<Live>) {
         let before = self.live.upstreams.iter().map(|upstream| upstream.policy.name.clone());
         let mut before: HashMap<String, Watched> = before.zip(self.upstreams.drain(..)).collect();
@@ -130,11 +130,11 @@ impl Sampler {
         let mut tape = Tape::naming();
         self.write(&mut tape, shared);
         let layout = tape.layout();
-        // A reload that changes no name goes on with the names that there are.
+        // A reload that changes no name goes on with the names that there are, and with what was counted under them.
         if layout != *self.layout {
             self.layout = Arc::new(layout);
+            self.tape = tape;
         }
-        self.tape = tape;
     }
 
     fn write(&self, tape: &mut Tape, shared: &Shared) {
