@@ -60,13 +60,35 @@ impl Crowd {
     }
 }
 
-async fn nothing_hangs_over(browser: &mut Browser, width: u32) {
-    let over = "JSON.stringify([...document.querySelectorAll('body *')].filter((element) => { \
-                const box = element.getBoundingClientRect(); \
-                return box.width > 0 && !element.closest('svg, .skip') && (box.right > innerWidth + 1 || box.left < -1); \
-                }).map((element) => element.outerHTML.slice(0, 80)))";
+/// Nothing hangs over the edge, no text is cut off or lies on another, every chart has a unit and a legend.
+async fn looks_right(browser: &mut Browser, width: u32) {
+    let look = r"(() => {
+        const found = [];
+        const note = (what, element) => found.push(`${what}: ${element.textContent || element.outerHTML}`.slice(0, 120));
+        const boxes = (elements) => elements.map((element) => [element, element.getBoundingClientRect()]);
+        for (const [element, box] of boxes([...document.querySelectorAll('body *')])) {
+            const outside = box.width > 0 && (box.right > innerWidth + 1 || box.left < -1);
+            if (outside && !element.closest('svg, .skip')) note('outside', element);
+        }
+        for (const element of document.querySelectorAll('.tiles b, .legend .name, h2, h3, figcaption, .verdict, dd, td, th, button')) {
+            if (element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).display !== 'inline' && !element.closest('thead')) note('cut', element);
+        }
+        for (const chart of document.querySelectorAll('figure')) {
+            const texts = boxes([...chart.querySelectorAll('.plot text')]);
+            const edge = chart.getBoundingClientRect();
+            if (!texts.length || !texts[0][0].textContent || !chart.querySelector('.legend li')) note('bare', chart);
+            texts.forEach(([one, a], index) => {
+                if (a.left < edge.left || a.right > edge.right) note('over the edge of its chart', one);
+                for (const [other, b] of texts.slice(index + 1)) {
+                    const apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top + 1 || b.bottom <= a.top + 1;
+                    if (!apart) note(`on ${other.textContent}`, one);
+                }
+            });
+        }
+        return JSON.stringify(found);
+    })()";
     assert_eq!(browser.value("document.documentElement.scrollWidth").await, width);
-    assert_eq!(browser.value(over).await, "[]", "at {width}");
+    assert_eq!(browser.value(look).await, "[]", "at {width}");
 }
 
 /// What the page says is what `/api/stats` says, under overload and after it; and nobody's name becomes code.
@@ -123,9 +145,17 @@ async fn the_page_shows_what_the_statistics_say() {
         "[null,1,1]"
     );
 
+    // Without a mouse: the values of a moment ago.
+    let key = "document.querySelector('[data-chart=flow] svg').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft' }))";
+    browser.value(key).await;
+    browser.until("document.querySelector('[data-chart=flow] .moment').textContent.endsWith(' ago')").await;
     for (width, scheme) in [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")] {
         browser.size(width, 900, scheme).await;
-        nothing_hangs_over(&mut browser, width).await;
+        let drawn = format!(
+            "document.querySelector('[data-chart=flow] svg').viewBox.baseVal.width === document.querySelector('[data-chart=flow] svg').clientWidth && innerWidth === {width}"
+        );
+        browser.until(&drawn).await;
+        looks_right(&mut browser, width).await;
     }
     assert_eq!(browser.errors, Vec::<String>::new());
 }
@@ -161,7 +191,7 @@ async fn a_request_is_explained_and_a_limit_is_tried() {
     browser.until("document.querySelector('[data-whatif]')").await;
     let gained = browser.value("Number(document.querySelector('[data-whatif]').dataset.whatif)").await;
     assert!(gained.as_f64().unwrap() < -50.0, "one slot does less than four: {gained}");
-    nothing_hangs_over(&mut browser, 400).await;
+    looks_right(&mut browser, 400).await;
     crowd.stop().await;
     assert_eq!(browser.value("window.hacked ?? null").await, Value::Null);
     assert_eq!(browser.errors, Vec::<String>::new());

@@ -11,7 +11,7 @@ use crate::history::{Arrivals, Came, History, Sample, Worked};
 use crate::live::Live;
 
 /// So many are played; of a span with more, the last part is.
-pub(super) const REQUESTS_MAX: u64 = 3_000_000;
+pub(super) const REQUESTS_MAX: u64 = 1_500_000;
 
 pub(crate) struct Recording {
     pub(super) live: Arc<Live>,
