@@ -83,6 +83,18 @@ async fn every_metric_is_in_the_manual_and_every_one_of_the_manual_is_there() {
     assert_eq!(families(&page.text()), told);
 }
 
+/// What alerts subtract is there before it happens: a series that begins with what it has counted has no rate.
+#[tokio::test]
+async fn what_alerts_ask_for_is_there_from_the_start() {
+    let service = Service::prompt().await;
+    let gateway = Gateway::start(&Policy::before(service.address)).await;
+    for reason in ["rate_limited", "tenant_limit", "gateway_overloaded"] {
+        let name =
+            format!("tidegate_rejected_total{{route=\"/*\",priority=\"default\",reason=\"{reason}\"}}");
+        assert_eq!(gateway.metric(&name).await, 0.0);
+    }
+}
+
 /// Whoever asks for OpenMetrics gets it, and the same series in it.
 #[tokio::test]
 async fn openmetrics_has_the_same_series() {
@@ -106,7 +118,16 @@ const VALUES: &[(&str, &[&str])] = &[
     ("outcome", &["success", "server_error", "rejected", "failed", "client_left", "bad_request"]),
     (
         "reason",
-        &["rate_limited", "queue_full", "pushed_out", "wait_too_long", "queue_timeout", "client_left"],
+        &[
+            "rate_limited",
+            "queue_full",
+            "pushed_out",
+            "wait_too_long",
+            "queue_timeout",
+            "client_left",
+            "tenant_limit",
+            "gateway_overloaded",
+        ],
     ),
     ("upstream", &["service"]),
     ("where", &["client", "upstream"]),

@@ -200,7 +200,7 @@ async fn until_equal(prometheus: &Prometheus, gateway: &Gateway, round: u64) {
                 return None;
             }
         }
-        let of_reasons = "sum by (reason) (tidegate_rejected_total{route!=\"\"})";
+        let of_reasons = "sum by (reason) (tidegate_rejected_total{route!=\"\"}) > 0";
         (prometheus.by("reason", of_reasons).await == rejected).then_some(())
     })
     .await;

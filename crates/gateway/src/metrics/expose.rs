@@ -28,6 +28,9 @@ pub(crate) fn fill(shared: &Shared, format: Format) -> Page {
     page
 }
 
+/// What alerts take for no loss, and what they take for one of the gateway's own.
+const ASKED_FOR: [Reason; 3] = [Reason::RateLimited, Reason::TenantLimit, Reason::GatewayOverloaded];
+
 fn routes(page: &mut Page, shared: &Shared, live: &Live) {
     let current = live.counted().map(|(route, class, stats)| (route, class, stats.as_ref()));
     let retired =
@@ -45,8 +48,9 @@ fn routes(page: &mut Page, shared: &Shared, live: &Live) {
     for (route, class, stats) in &all {
         for reason in Reason::ALL {
             let count = stats.rejected[reason as usize].get();
-            // Most reasons never occur on most routes; those are left out.
-            if count > 0 {
+            // Most reasons never occur on most routes; those are left out. Not those that alerts ask for: a series that
+            // begins with what it has counted already has no rate.
+            if count > 0 || ASKED_FOR.contains(&reason) {
                 page.sample(&names::REJECTED, [route, class, reason.name()], count as f64);
             }
         }
