@@ -23,6 +23,10 @@ pub(crate) struct Delivery {
 }
 
 impl Body {
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        if bytes.is_empty() { Self::Empty } else { Self::Whole(bytes) }
+    }
+
     pub(crate) fn answer(body: AnswerBody, mut record: Record) -> Self {
         record.answer_began();
         Self::Upstream(Box::new(Delivery { body, record: Some(record) }))

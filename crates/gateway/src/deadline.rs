@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use http::HeaderMap;
 use http::header::HeaderName;
-use http::{HeaderMap, HeaderValue};
 use tidegate_engine::Timestamp;
 use tidegate_policy::Policy;
+use tidegate_tower::deadline::Unit;
 
 use crate::fields::{Fields, Name};
 
@@ -24,80 +25,16 @@ pub(crate) struct Field {
     unit: Unit,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    /// As gRPC has it: up to eight digits and the letter of a unit.
-    Grpc,
-    Millis,
-    /// Also with a fraction.
-    Seconds,
-}
-
 impl Field {
     /// Those that the policy names.
     pub(crate) fn all(policy: &Policy) -> Vec<Self> {
         policy.server.deadline_headers.iter().filter_map(|name| Self::named(name)).collect()
     }
 
-    /// The field of this name. What ends in `-ms` is in milliseconds, all others but gRPC's are in seconds.
+    /// The field of this name, in the unit that it has by its name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let unit = match name {
-            "grpc-timeout" => Unit::Grpc,
-            _ if name.ends_with("-ms") => Unit::Millis,
-            _ => Unit::Seconds,
-        };
-        Some(Self { name: Name::named(name)?, unit })
+        Some(Self { name: Name::named(name)?, unit: Unit::of_field(name) })
     }
-}
-
-impl Unit {
-    /// `None` for what is not a time: a field that cannot be read is not there.
-    fn parse(self, value: &str) -> Option<Duration> {
-        match self {
-            Self::Grpc => {
-                let (digits, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
-                let number = whole(digits, 8)?;
-                Some(match unit {
-                    "H" => Duration::from_secs(number * 3600),
-                    "M" => Duration::from_secs(number * 60),
-                    "S" => Duration::from_secs(number),
-                    "m" => Duration::from_millis(number),
-                    "u" => Duration::from_micros(number),
-                    "n" => Duration::from_nanos(number),
-                    _ => return None,
-                })
-            }
-            Self::Millis => whole(value, 12).map(Duration::from_millis),
-            Self::Seconds => {
-                let (seconds, fraction) = value.split_once('.').unwrap_or((value, "0"));
-                let seconds = whole(seconds, 9)?;
-                let digits = fraction.len().min(9);
-                let nanos = whole(fraction.get(..digits)?, 9)? * 10_u64.pow(9 - digits as u32);
-                fraction
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit())
-                    .then(|| Duration::new(seconds, nanos as u32))
-            }
-        }
-    }
-
-    /// Rounded down: the next hop must not think that it has longer.
-    fn show(self, left: Duration) -> HeaderValue {
-        let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-        let text = match self {
-            Self::Grpc if millis < 100_000_000 => format!("{millis}m"),
-            Self::Grpc => format!("{}S", left.as_secs().min(99_999_999)),
-            Self::Millis => millis.to_string(),
-            Self::Seconds => format!("{}.{:03}", millis / 1000, millis % 1000),
-        };
-        HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("0"))
-    }
-}
-
-/// Digits only, so many at most.
-fn whole(digits: &str, most: usize) -> Option<u64> {
-    let fits = (1..=most).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| fits)
 }
 
 /// When the answer is of no use any more; `None` if nobody says. `began` is when the request began to come.
@@ -136,51 +73,7 @@ pub(crate) fn pass_on(fields: &[Field], headers: &mut HeaderMap, left: Duration)
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn parsed(name: &str, value: &str) -> Option<Duration> {
-        Field::named(name).unwrap().unit.parse(value)
-    }
-
-    /// H1: what is valid and huge is clamped by the others that count.
-    #[test]
-    fn what_fields_say() {
-        let millis = Duration::from_millis;
-        for (name, value, said) in [
-            ("grpc-timeout", "100m", Some(millis(100))),
-            ("grpc-timeout", "2S", Some(millis(2000))),
-            ("grpc-timeout", "1M", Some(millis(60_000))),
-            ("grpc-timeout", "99999999H", Some(Duration::from_secs(99_999_999 * 3600))),
-            ("grpc-timeout", "500000u", Some(millis(500))),
-            ("grpc-timeout", "1n", Some(Duration::from_nanos(1))),
-            ("x-envoy-expected-rq-timeout-ms", "250", Some(millis(250))),
-            ("request-timeout", "3", Some(millis(3000))),
-            ("request-timeout", "0.25", Some(millis(250))),
-            ("request-timeout", "1.0000000001", Some(millis(1000))),
-        ] {
-            assert_eq!(parsed(name, value), said, "{name}: {value}");
-        }
-    }
-
-    /// H1.
-    #[test]
-    fn what_says_nothing() {
-        for (name, value) in [
-            ("grpc-timeout", ""),
-            ("grpc-timeout", "m"),
-            ("grpc-timeout", "100"),
-            ("grpc-timeout", "123456789m"),
-            ("grpc-timeout", "-1m"),
-            ("grpc-timeout", "1é"),
-            ("x-timeout-ms", "1.5"),
-            ("x-timeout-ms", "99999999999999999999"),
-            ("request-timeout", "1."),
-            ("request-timeout", ".5"),
-            ("request-timeout", "1.x"),
-            ("request-timeout", "1e3"),
-        ] {
-            assert_eq!(parsed(name, value), None, "{name}: {value}");
-        }
-    }
+    use http::HeaderValue;
 
     /// H3. The earliest counts, and whatever comes in comes out no longer.
     #[test]

@@ -12,11 +12,11 @@ use http::HeaderMap;
 use http::header::HeaderName;
 use tidegate_engine::{Quota, RateLimiter, Rejection, RouteId, Timestamp};
 use tidegate_policy::{PathPattern, RateKey, RateLimit};
+use tidegate_tower::{answer, quota};
 
 use crate::client_addr::{customer, limit_key};
 use crate::metrics::Counter;
 use crate::top::Top;
-use crate::{reply, signals};
 
 /// One `[[rate_limit]]` of the policy, and the buckets behind it.
 pub(crate) struct Rule {
@@ -91,8 +91,8 @@ impl Rule {
             paths: policy.paths.clone(),
             max_keys: policy.max_keys,
             quota: policy.quota,
-            advert: signals::advert(&policy.name, policy.quota),
-            problem: reply::over_the_rate(&policy.name),
+            advert: quota::advert(&policy.name, policy.quota),
+            problem: answer::over_the_rate(&policy.name),
             buckets,
         }
     }

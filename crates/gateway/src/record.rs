@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode, Uri, Version, request};
 use tidegate_engine::{Attempt, Priority, Reason, Timestamp};
+use tidegate_tower::answer::Row;
 
-use crate::answer::{Refusal, Row};
+use crate::answer::Refusal;
 use crate::classify::Class;
 use crate::connection::Client;
 use crate::live::Live;

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use tidegate_engine::{Quota, Snapshot};
+use tidegate_engine::Snapshot;
 use tidegate_policy::RateLimitHeaders;
+use tidegate_tower::quota::refilled_in;
 
 use crate::live::Live;
 use crate::rate::{Rule, Standing};
@@ -115,41 +116,6 @@ fn add(headers: &mut HeaderMap, name: HeaderName, member: &str) {
     }
 }
 
-/// The member of `RateLimit-Policy` for a rate limit: so many in the time that it takes for all of them to come back.
-pub(crate) fn advert(name: &str, quota: Quota) -> String {
-    let burst = quota.burst().get();
-    format!("\"{name}\";q={burst};w={}", refilled_in(quota, burst))
-}
-
-/// In how many seconds so many are let through, rounded up and at least one.
-fn refilled_in(quota: Quota, requests: u32) -> u64 {
-    let nanos = quota.period().as_nanos() * u128::from(requests) / u128::from(quota.count().get());
-    u64::try_from(nanos.div_ceil(1_000_000_000)).unwrap_or(u64::MAX).max(1)
-}
-
 fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::num::NonZeroU32;
-
-    #[test]
-    fn a_quota_in_the_words_of_the_draft() {
-        let number = |number| NonZeroU32::new(number).unwrap();
-        for (count, period, burst, expected) in [
-            (10, 1, 20, "\"a\";q=20;w=2"),
-            (10, 1, 10, "\"a\";q=10;w=1"),
-            // Less than a second cannot be said.
-            (10, 1, 5, "\"a\";q=5;w=1"),
-            (600, 60, 100, "\"a\";q=100;w=10"),
-            (1, 86_400, 3, "\"a\";q=3;w=259200"),
-            (1_000_000_000, 1, 1, "\"a\";q=1;w=1"),
-        ] {
-            let quota = Quota::new(number(count), Duration::from_secs(period), number(burst)).unwrap();
-            assert_eq!(advert("a", quota), expected);
-        }
-    }
 }

@@ -22,7 +22,7 @@
 //! # }
 //! ```
 //!
-//! There is no decision in this crate; all of them are the engine's. There is no HTTP either.
+//! There is no decision in this crate; all of them are the engine's.
 
 pub use tidegate_engine as engine;
 
@@ -37,3 +37,8 @@ pub use admitted::{Admitted, Orphan};
 
 mod sync;
 mod waiters;
+
+#[cfg(feature = "http")]
+mod layers;
+#[cfg(feature = "http")]
+pub use layers::{answer, deadline, quota};

@@ -1,0 +1,157 @@
+//! How long a client waits, as far as it says so.
+//!
+//! Numbers from outside: what cannot be read is not there, and what is huge is clamped by the others that count.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+
+/// How a field says a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// As gRPC has it: up to eight digits and the letter of a unit.
+    Grpc,
+    /// In whole milliseconds, up to twelve digits.
+    Millis,
+    /// In seconds, up to nine digits, also with a fraction.
+    Seconds,
+}
+
+impl Unit {
+    /// By the name of the field, in lower case: `grpc-timeout` as gRPC has it, what ends in `-ms` in milliseconds, all
+    /// others in seconds.
+    pub fn of_field(name: &str) -> Self {
+        match name {
+            "grpc-timeout" => Self::Grpc,
+            _ if name.ends_with("-ms") => Self::Millis,
+            _ => Self::Seconds,
+        }
+    }
+
+    /// `None` for what is not a time: a field that cannot be read is not there.
+    pub fn parse(self, value: &str) -> Option<Duration> {
+        match self {
+            Self::Grpc => {
+                let (digits, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
+                let number = whole(digits, 8)?;
+                Some(match unit {
+                    "H" => Duration::from_secs(number * 3600),
+                    "M" => Duration::from_secs(number * 60),
+                    "S" => Duration::from_secs(number),
+                    "m" => Duration::from_millis(number),
+                    "u" => Duration::from_micros(number),
+                    "n" => Duration::from_nanos(number),
+                    _ => return None,
+                })
+            }
+            Self::Millis => whole(value, 12).map(Duration::from_millis),
+            Self::Seconds => {
+                let (seconds, fraction) = value.split_once('.').unwrap_or((value, "0"));
+                let seconds = whole(seconds, 9)?;
+                let digits = fraction.len().min(9);
+                let nanos = whole(fraction.get(..digits)?, 9)? * 10_u64.pow(9 - digits as u32);
+                fraction
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit())
+                    .then(|| Duration::new(seconds, nanos as u32))
+            }
+        }
+    }
+
+    /// Rounded down: the next hop must not think that it has longer.
+    pub fn show(self, left: Duration) -> HeaderValue {
+        let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        let text = match self {
+            Self::Grpc if millis < 100_000_000 => format!("{millis}m"),
+            Self::Grpc => format!("{}S", left.as_secs().min(99_999_999)),
+            Self::Millis => millis.to_string(),
+            Self::Seconds => format!("{}.{:03}", millis / 1000, millis % 1000),
+        };
+        HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("0"))
+    }
+}
+
+/// Digits only, so many at most.
+fn whole(digits: &str, most: usize) -> Option<u64> {
+    let fits = (1..=most).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| fits)
+}
+
+/// How long the client waits that sent these fields: the shorter of `grpc-timeout` and `x-envoy-expected-rq-timeout-ms`.
+pub fn stated(headers: &HeaderMap) -> Option<Duration> {
+    let fields = ["grpc-timeout", "x-envoy-expected-rq-timeout-ms"];
+    fields.into_iter().filter_map(|name| stated_in(headers, name)).min()
+}
+
+/// The same by a field of another name, which is in lower case; see [`Unit::of_field`].
+pub fn stated_in(headers: &HeaderMap, name: &str) -> Option<Duration> {
+    let value = headers.get(name)?.to_str().ok()?;
+    Unit::of_field(name).parse(value.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(name: &str, value: &str) -> Option<Duration> {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            http::HeaderName::try_from(name).unwrap(),
+            HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+        );
+        stated_in(&headers, name)
+    }
+
+    /// H1: what is valid and huge is clamped by the others that count.
+    #[test]
+    fn what_fields_say() {
+        let millis = Duration::from_millis;
+        for (name, value, said) in [
+            ("grpc-timeout", "100m", Some(millis(100))),
+            ("grpc-timeout", "2S", Some(millis(2000))),
+            ("grpc-timeout", "1M", Some(millis(60_000))),
+            ("grpc-timeout", "99999999H", Some(Duration::from_secs(99_999_999 * 3600))),
+            ("grpc-timeout", "500000u", Some(millis(500))),
+            ("grpc-timeout", "1n", Some(Duration::from_nanos(1))),
+            ("x-envoy-expected-rq-timeout-ms", "250", Some(millis(250))),
+            ("request-timeout", "3", Some(millis(3000))),
+            ("request-timeout", "0.25", Some(millis(250))),
+            ("request-timeout", "1.0000000001", Some(millis(1000))),
+        ] {
+            assert_eq!(parsed(name, value), said, "{name}: {value}");
+        }
+    }
+
+    /// H1.
+    #[test]
+    fn what_says_nothing() {
+        for (name, value) in [
+            ("grpc-timeout", ""),
+            ("grpc-timeout", "m"),
+            ("grpc-timeout", "100"),
+            ("grpc-timeout", "123456789m"),
+            ("grpc-timeout", "-1m"),
+            ("grpc-timeout", "1é"),
+            ("x-timeout-ms", "1.5"),
+            ("x-timeout-ms", "99999999999999999999"),
+            ("request-timeout", "1."),
+            ("request-timeout", ".5"),
+            ("request-timeout", "1.x"),
+            ("request-timeout", "1e3"),
+        ] {
+            assert_eq!(parsed(name, value), None, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn the_shortest_counts() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(stated(&headers), None);
+        headers.insert("x-envoy-expected-rq-timeout-ms", HeaderValue::from_static("300"));
+        assert_eq!(stated(&headers), Some(Duration::from_millis(300)));
+        headers.insert("grpc-timeout", HeaderValue::from_static("200m"));
+        assert_eq!(stated(&headers), Some(Duration::from_millis(200)));
+        headers.insert("grpc-timeout", HeaderValue::from_static("nonsense"));
+        assert_eq!(stated(&headers), Some(Duration::from_millis(300)));
+    }
+}
