@@ -70,8 +70,7 @@ impl KneeReport<'_> {
                 Probe { met: true, .. } => "met",
                 _ => "missed",
             };
-            let _ = writeln!(
-                out,
+            let row = format!(
                 "{:>10}  {:>10}  {:>6}  {:>8}  {:>8}  {:>8}  {goal:13}  {:BAR_WIDTH$}  {}",
                 words::count(probe.rate),
                 words::count(probe.goodput),
@@ -82,6 +81,7 @@ impl KneeReport<'_> {
                 bar(probe.goodput / most),
                 bar(tall),
             );
+            let _ = writeln!(out, "{}", row.trim_end());
         }
         let _ = writeln!(out, "\n{}", self.found);
         out
@@ -205,7 +205,7 @@ mod tests {
                    100         100    100%   10.0 ms   20.0 ms    200 µs  met            ███                       █████████████████
                    200         200    100%   20.0 ms   40.0 ms    200 µs  met            ██████                    ██████████████████
                    400         240   60.0%    495 ms    990 ms    200 µs  missed         ███████                   ████████████████████████
-                   800           0      0%         –         –    200 µs  missed                                   
+                   800           0      0%         –         –    200 µs  missed
 
             The knee is between 200 and 400 a second.
         "#]].assert_eq(&report.table());
