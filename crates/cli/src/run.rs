@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tidegate_gateway::{Gateway, Given, StartError};
 use tidegate_policy::{Host, Parsed, Policy, QuickStart, set_by_flag};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
@@ -13,6 +14,8 @@ use crate::check;
 use crate::exit::Failure;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    // Before anybody can know that we are here: a signal that nobody hears ends the process.
+    let told = Told::listen()?;
     let parsed = policy(args)?;
     check::warn(&parsed.lints);
     let upstreams = describe(&parsed.policy);
@@ -25,7 +28,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         listening.clients,
         listening.admin,
     );
-    until_stopped(gateway, || reload(args))
+    until_stopped(told, gateway, || reload(args))
 }
 
 /// Starts a gateway, with the exit code that fits if it cannot.
@@ -87,11 +90,13 @@ fn reload(args: &RunArgs) -> Option<Parsed> {
 }
 
 /// Waits for signals and does what they say, until the gateway has ended.
-pub(crate) fn until_stopped(gateway: Gateway, reload: impl Fn() -> Option<Parsed>) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+pub(crate) fn until_stopped(
+    told: Told,
+    gateway: Gateway,
+    reload: impl Fn() -> Option<Parsed>,
+) -> Result<(), Failure> {
+    let Told { runtime, mut signals, mut hangup } = told;
     let cut_short = runtime.block_on(async {
-        let mut signals = Signals::listen()?;
-        let mut hangup = signal(SignalKind::hangup())?;
         loop {
             tokio::select! {
                 () = signals.stop() => break,
@@ -106,11 +111,11 @@ pub(crate) fn until_stopped(gateway: Gateway, reload: impl Fn() -> Option<Parsed
             () = sleep(gateway.drain_time()) => gateway.stop(),
             () = signals.stop() => {
                 gateway.stop();
-                return Ok(true);
+                return true;
             }
         }
-        Ok::<_, io::Error>(false)
-    })?;
+        false
+    });
     gateway.wait();
     if cut_short { Err(Failure::runtime("ended at once by a second signal")) } else { Ok(()) }
 }
@@ -133,6 +138,22 @@ fn put_in_force(gateway: &Gateway, parsed: Option<Parsed>) {
 async fn ended(gateway: &Gateway) {
     while !gateway.has_ended() {
         sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// What the process is told by signals, and what it is heard with. From here on a signal waits to be heard.
+pub(crate) struct Told {
+    runtime: Runtime,
+    signals: Signals,
+    hangup: Signal,
+}
+
+impl Told {
+    pub(crate) fn listen() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (signals, hangup) = runtime
+            .block_on(async { Ok::<_, io::Error>((Signals::listen()?, signal(SignalKind::hangup())?)) })?;
+        Ok(Self { runtime, signals, hangup })
     }
 }
 

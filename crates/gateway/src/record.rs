@@ -139,9 +139,8 @@ impl Record {
     }
 
     /// The wait in the queue is over, however it ended.
-    pub(crate) fn wait_ended(&mut self) {
+    pub(crate) fn wait_ended(&mut self, now: Timestamp) {
         self.queueing = false;
-        let now = self.client.now();
         let queued = now.since(self.began);
         if let Some(trace) = &mut self.trace {
             trace.waited(self.began, now);
@@ -296,7 +295,7 @@ impl Record {
     fn write(&mut self, ending: Ending, reason: Option<Reason>) {
         self.ended = true;
         if self.queueing {
-            self.wait_ended();
+            self.wait_ended(self.client.now());
         }
         let now = self.client.now();
         self.client.socket.request_ended(now, self.answering);

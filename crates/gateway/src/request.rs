@@ -17,7 +17,7 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, StatusCode, Version, request};
 use hyper::body::{Body as _, Incoming};
 use tidegate_engine::{Reason, Timestamp};
-use tidegate_tower::Entry;
+use tidegate_tower::{Admitted, Entry};
 
 use crate::answer::Refusal;
 use crate::body::Body;
@@ -211,7 +211,7 @@ async fn slot(
                 decision = waiting => decision,
                 never = client.socket.read_ahead(), if head.version != Version::HTTP_2 => match never {},
             };
-            record.wait_ended();
+            record.wait_ended(decision.as_ref().map_or_else(|_| client.now(), Admitted::since));
             Ok(Slot::Admitted(decision?))
         }
     }

@@ -18,6 +18,7 @@ use tidegate_policy::Policy;
 
 use crate::args::{DemoArgs, UpstreamArgs};
 use crate::exit::Failure;
+use crate::run::Told;
 use crate::{check, lab, run};
 
 /// Where everything is.
@@ -166,7 +167,7 @@ impl Stage {
              'http://{clients}/work?ms=200' | sort | uniq -c\n  \
              curl -s http://{admin}/api/stats\n"
         )?;
-        run::until_stopped(self.gateway, || None)
+        run::until_stopped(Told::listen()?, self.gateway, || None)
     }
 }
 

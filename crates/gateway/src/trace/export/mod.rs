@@ -104,8 +104,10 @@ async fn tell_spans(
     loop {
         batch.clear();
         tokio::select! {
-            _ = gather(&mut inbox, &mut batch) => tell(shared, collector, resource, &batch, &mut stage).await,
+            // With a full queue there is always more to tell, and the end would be a matter of chance.
+            biased;
             () = stopped(&mut stage) => break,
+            () = gather(&mut inbox, &mut batch) => tell(shared, collector, resource, &batch, &mut stage).await,
         }
     }
     inbox.close();
