@@ -65,7 +65,7 @@ pub(crate) fn refuse(
                 let fingerprint = record.fingerprint(head);
                 client.worker.shared.returns.tell(client.now(), fingerprint, status, wait);
             }
-            let problem = record.over().map_or(answer.problem(), |rule| &rule.problem);
+            let problem = record.over().map_or_else(|| answer.problem(), |rule| &rule.problem);
             let mut response = whole(answer.response(manner.answer, problem, wait));
             let headers = response.headers_mut();
             signals::on_refusal(headers, record.live(), (status, wait), record.over(), record.upstream());
