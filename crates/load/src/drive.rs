@@ -35,6 +35,8 @@ const OPENING_MAX: usize = 128;
 /// Whoever is due sooner than this is sent together with who comes then. At thirty thousand a second, a wake-up for each would
 /// cost as much as the sending; what this adds to the lag is in the report.
 const WAIT_LEAST: Duration = Duration::from_micros(100);
+/// What is later than this is sent without any wait.
+const BEHIND: Duration = Duration::from_millis(1);
 /// How long the first connection of HTTP/2 may take before the play begins without it.
 const FIRST_CONNECTION_MAX: Duration = Duration::from_secs(2);
 
@@ -195,8 +197,8 @@ impl<'a> Driver<'a> {
                 return Ok(self.play.finish(now));
             }
             let next = self.play.next_at().into_iter().chain([view, self.end(now)]).min().unwrap_or(view);
-            if next <= now {
-                // Those who send and those who read have their turn.
+            if next + BEHIND <= now {
+                // Far behind. Those who send and those who read have their turn.
                 yield_now().await;
                 while heard.len() < HEARD_AT_ONCE
                     && let Ok(event) = self.events.try_recv()
@@ -209,7 +211,7 @@ impl<'a> Driver<'a> {
                     biased;
                     _ = self.events.recv_many(&mut heard, HEARD_AT_ONCE) => {}
                     () = self.shared.places.given_back(), if held => {}
-                    waited = pacer.wait((next - now).max(WAIT_LEAST)) => waited?,
+                    waited = pacer.wait(next.saturating_sub(now).max(WAIT_LEAST)) => waited?,
                 }
             }
             let now = self.shared.clock.elapsed();
@@ -239,16 +241,16 @@ impl<'a> Driver<'a> {
 
     /// Whoever came before goes first.
     fn send(&mut self, order: Order, now: Duration) {
-        let held = self.shared.places.taken() >= self.connections_max as u64;
-        let waiting = Waiting { order, since: now, held };
-        if self.waiting.is_empty() && self.begin(waiting, now) {
+        let at_once = Waiting { order, since: now, held: false };
+        if self.waiting.is_empty() && self.begin(at_once, now) {
             return;
         }
+        let held = self.shared.places.taken() >= self.connections_max as u64;
         // Those who gave up behind one who is patient are only counted out here.
         if self.waiting.len() > 2 * self.settings.outstanding_max {
             self.waiting.retain(|waiting| self.play.is_current(waiting.order.key));
         }
-        self.waiting.push_back(waiting);
+        self.waiting.push_back(Waiting { held, ..at_once });
     }
 
     fn send_those_who_wait(&mut self, now: Duration) {
