@@ -14,9 +14,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use divan::{Bencher, black_box};
 use http::{HeaderValue, Request, Response};
+use http_body::Body;
 use http_body_util::{Empty, Full};
 use tidegate_tower::engine::*;
-use tidegate_tower::{Class, Gate, GateEvent, GateLayer, Key, RateLimit, RateLimitLayer};
+use tidegate_tower::{Class, Entry, Gate, GateEvent, GateLayer, Key, RateLimit, RateLimitLayer};
 use tower::{Layer as _, Service, ServiceBuilder, ServiceExt as _};
 
 fn main() {
@@ -65,10 +66,11 @@ fn asked(n: u32) -> Asked {
     request
 }
 
-/// One call to its end: made ready, called, polled once, its answer and body dropped.
-fn measure<S>(bencher: Bencher<'_, '_>, service: S)
+/// One call to its end: made ready, called, answered, and the body read.
+fn measure<S, B>(bencher: Bencher<'_, '_>, service: S)
 where
-    S: Service<Asked> + Clone,
+    S: Service<Asked, Response = Response<B>> + Clone,
+    B: Body,
 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let _inside = runtime.enter();
@@ -79,20 +81,47 @@ where
             asked(n)
         })
         .bench_local_values(|request| {
+            let mut cx = Context::from_waker(Waker::noop());
             let mut call = pin!(service.clone().oneshot(request));
-            let poll = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-            assert!(poll.is_ready());
+            let Poll::Ready(answer) = call.as_mut().poll(&mut cx) else { unreachable!() };
+            let Ok(answer) = answer else { return };
+            let mut body = pin!(answer.into_body());
+            while !body.is_end_stream() {
+                assert!(body.as_mut().poll_frame(&mut cx).is_ready());
+            }
         });
 }
 
 /// A call that is let through.
-#[divan::bench_group(name = "gate_admits")]
+#[divan::bench_group(name = "gate_admits", sample_size = 500)]
 mod gate_admits {
     use super::*;
 
     #[divan::bench]
     fn no_layer(bencher: Bencher<'_, '_>) {
         measure(bencher, Quick);
+    }
+
+    /// What of that is the gate's: a slot, its sample, its end.
+    #[divan::bench]
+    fn the_gate_alone(bencher: Bencher<'_, '_>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _inside = runtime.enter();
+        let gate = gate(64, 64);
+        bencher.bench_local(|| {
+            let Entry::Admitted(mut admitted) = gate.enter(Arrival::new(RouteId(0))) else { unreachable!() };
+            admitted.sample(Outcome::Success);
+            admitted.complete(Outcome::Success);
+        });
+    }
+
+    /// And of that, reading the clock three times.
+    #[divan::bench]
+    fn the_clock_alone(bencher: Bencher<'_, '_>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _inside = runtime.enter();
+        let clock = gate(1, 1).clock();
+        bencher.bench_local(|| [clock.now(), clock.now(), clock.now()]);
     }
 
     #[divan::bench]
@@ -125,7 +154,7 @@ mod gate_admits {
 
 /// A call that is refused, because all slots are taken and nobody may wait. tidegate's is a whole answer to the caller,
 /// load_shed's an error that something else has to make one of.
-#[divan::bench_group(name = "gate_refuses")]
+#[divan::bench_group(name = "gate_refuses", sample_size = 500)]
 mod gate_refuses {
     use super::*;
 
@@ -146,7 +175,7 @@ mod gate_refuses {
 }
 
 /// Ten thousand wait for one slot: whoever has it leaves, the next gets it, and somebody else joins those who wait.
-#[divan::bench_group(name = "ten_thousand_wait")]
+#[divan::bench_group(name = "ten_thousand_wait", sample_size = 500)]
 mod ten_thousand_wait {
     use super::*;
     use std::collections::VecDeque;
@@ -215,7 +244,7 @@ mod ten_thousand_wait {
 }
 
 /// A call that a rate limit lets through, one of a thousand callers'.
-#[divan::bench_group(name = "rate_limit_admits")]
+#[divan::bench_group(name = "rate_limit_admits", sample_size = 500)]
 mod rate_limit_admits {
     use super::*;
     use tower_governor::GovernorLayer;

@@ -28,6 +28,12 @@ impl Admitted {
         self.permit.as_ref().map_or(Timestamp::ZERO, Permit::since)
     }
 
+    /// The time now, on the same clock.
+    #[cfg(feature = "http")]
+    pub(crate) fn now(&self) -> Timestamp {
+        self.gate.clock().now()
+    }
+
     /// The answer has begun: the limit learns how long that took and how it went. The slot stays taken until the
     /// answer has ended. Only the first sample counts.
     pub fn sample(&mut self, outcome: Outcome) {

@@ -40,12 +40,12 @@ type Judge = Arc<dyn Fn(&response::Parts) -> Outcome + Send + Sync>;
 /// Clones share the gate. Each may be for another route, which is what bulkheads and events tell apart.
 #[derive(Clone)]
 pub struct GateLayer {
-    setup: Arc<Setup>,
     rules: Arc<Rules>,
 }
 
 #[derive(Clone)]
 struct Rules {
+    setup: Arc<Setup>,
     classify: Classify,
     /// `None` for [`outcome_of`](crate::outcome_of), which may leave it to the trailers.
     judge: Option<Judge>,
@@ -58,12 +58,13 @@ impl GateLayer {
     /// they say of their deadline in `grpc-timeout` and `x-envoy-expected-rq-timeout-ms`.
     pub fn new(gate: Gate) -> Self {
         let rules = Rules {
+            setup: Arc::new(Setup::new(gate)),
             classify: Arc::new(|head| Class::default().with_stated_deadline(&head.headers)),
             judge: None,
             retry_after_max: RETRY_AFTER_MAX,
             bulkhead_is_quota: false,
         };
-        Self { setup: Arc::new(Setup::new(gate)), rules: Arc::new(rules) }
+        Self { rules: Arc::new(rules) }
     }
 
     /// The same layer, for this route.
@@ -115,12 +116,11 @@ impl GateLayer {
 
     /// Its gate.
     pub fn gate(&self) -> &Gate {
-        &self.setup.gate
+        &self.rules.setup.gate
     }
 
-    fn with_setup(mut self, change: impl FnOnce(&mut Setup)) -> Self {
-        change(Arc::make_mut(&mut self.setup));
-        self
+    fn with_setup(self, change: impl FnOnce(&mut Setup)) -> Self {
+        self.with_rules(|rules| change(Arc::make_mut(&mut rules.setup)))
     }
 
     fn with_rules(mut self, change: impl FnOnce(&mut Rules)) -> Self {
@@ -139,7 +139,7 @@ impl<S> Layer<S> for GateLayer {
 
 impl fmt::Debug for GateLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setup { gate, route, timeout, .. } = &*self.setup;
+        let Setup { gate, route, timeout, .. } = &*self.rules.setup;
         let mut shown = f.debug_struct("GateLayer");
         shown.field("gate", gate).field("route", route).field("timeout", timeout).finish_non_exhaustive()
     }
@@ -168,7 +168,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> GateFuture<S, B> {
-        let GateLayer { setup, rules } = &self.layer;
+        let rules = &self.layer.rules;
+        let setup = &rules.setup;
         let (mut head, body) = request.into_parts();
         let class = (rules.classify)(&head);
         let manner = Manner::of(&head.headers);

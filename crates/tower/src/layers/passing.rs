@@ -100,7 +100,7 @@ impl<S: Service<R>, R> Passing<S, R> {
         let mut this = self.project();
         if let Some(passage) = this.passage {
             let slot = ready!(passage.poll(cx)).map_err(CallError::Rejected)?;
-            *this.timer = Timer::start(&slot, this.deadline.as_ref());
+            *this.timer = Timer::start(&passage.setup, slot.since(), this.deadline.as_ref());
             *this.slot = Some(slot);
             *this.passage = None;
         }
@@ -213,7 +213,7 @@ impl Passage {
     fn admitted(&self, admitted: Admitted, since: Timestamp) -> Slot {
         let About { route, priority } = self.about;
         let waited = admitted.since().since(since);
-        let slot = Slot::new(self.setup.clone(), self.about, admitted);
+        let slot = Slot::new(&self.setup, self.about, admitted);
         self.setup.tell(|| GateEvent::Admitted { route, priority, waited });
         slot
     }
@@ -246,13 +246,12 @@ struct Timer {
 }
 
 impl Timer {
-    fn start(slot: &Slot, deadline: Option<&Deadline>) -> Option<Self> {
-        let clock = slot.setup().gate.clock();
-        let until = slot.since().after(slot.setup().timeout?);
+    fn start(setup: &Setup, since: Timestamp, deadline: Option<&Deadline>) -> Option<Self> {
+        let until = since.after(setup.timeout?);
         let (until, reason) = match deadline.map(Deadline::at) {
             Some(deadline) if deadline < until => (deadline, Reason::Deadline),
             _ => (until, Reason::UpstreamTimeout),
         };
-        Some(Self { sleep: Box::pin(sleep_until(clock.instant(until))), reason })
+        Some(Self { sleep: Box::pin(sleep_until(setup.gate.clock().instant(until))), reason })
     }
 }

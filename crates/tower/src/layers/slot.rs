@@ -32,9 +32,13 @@ impl Setup {
     }
 
     pub(crate) fn tell(&self, event: impl FnOnce() -> GateEvent) {
-        if let Some(observer) = &self.observer {
-            observer(&event());
-        }
+        tell(self.observer.as_ref(), event);
+    }
+}
+
+fn tell(observer: Option<&Observer>, event: impl FnOnce() -> GateEvent) {
+    if let Some(observer) = observer {
+        observer(&event());
     }
 }
 
@@ -50,26 +54,30 @@ pub(crate) struct About {
 /// It ends by [`end`](Self::end), or by being dropped: that means a panic while the service's code was running, and
 /// otherwise that the client has left.
 pub(crate) struct Slot {
-    setup: Arc<Setup>,
+    observer: Option<Observer>,
     about: About,
     /// `None` only once it has ended.
     admitted: Option<Admitted>,
+    /// The limit has learned from it.
+    sampled: bool,
     /// The service's own code is running.
     running: bool,
 }
 
 impl Slot {
-    pub(crate) const fn new(setup: Arc<Setup>, about: About, admitted: Admitted) -> Self {
-        Self { setup, about, admitted: Some(admitted), running: false }
+    pub(crate) fn new(setup: &Setup, about: About, admitted: Admitted) -> Self {
+        Self {
+            observer: setup.observer.clone(),
+            about,
+            admitted: Some(admitted),
+            sampled: false,
+            running: false,
+        }
     }
 
     /// When it was taken.
     pub(crate) fn since(&self) -> Timestamp {
         self.admitted.as_ref().map_or(Timestamp::ZERO, Admitted::since)
-    }
-
-    pub(crate) fn setup(&self) -> &Setup {
-        &self.setup
     }
 
     /// Runs the service's own code, which may panic, under its deadline.
@@ -90,6 +98,7 @@ impl Slot {
 
     /// How it went, as far as its beginning shows: the limit learns that now. Only the first time counts.
     pub(crate) fn sample(&mut self, outcome: Outcome) {
+        self.sampled = true;
         if let Some(admitted) = &mut self.admitted {
             admitted.sample(outcome);
         }
@@ -102,7 +111,7 @@ impl Slot {
 
     fn complete(&mut self, outcome: Outcome) {
         if let Some(admitted) = self.admitted.take() {
-            let (since, now) = (admitted.since(), self.setup.now());
+            let (since, now) = (admitted.since(), admitted.now());
             admitted.complete_at(now, outcome);
             self.tell(outcome, now.since(since));
         }
@@ -111,7 +120,7 @@ impl Slot {
     /// Nobody waits for the answer any more, and the work has been stopped.
     fn give_up(&mut self, outcome: Outcome) {
         if let Some(admitted) = self.admitted.take() {
-            let took = self.setup.now().since(admitted.since());
+            let took = admitted.now().since(admitted.since());
             // The limit hears that somebody did not wait; then the slot is free, since a future that is dropped works no
             // more.
             drop(admitted.abandon(outcome));
@@ -126,12 +135,16 @@ impl Slot {
 
     fn tell(&self, outcome: Outcome, took: Duration) {
         let About { route, priority } = self.about;
-        self.setup.tell(|| GateEvent::Ended { route, priority, outcome, took });
+        tell(self.observer.as_ref(), || GateEvent::Ended { route, priority, outcome, took });
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if self.running { self.complete(Outcome::Failure) } else { self.give_up(Outcome::Ignore) }
+        match (self.running, self.sampled) {
+            (true, _) => self.complete(Outcome::Failure),
+            (false, true) => self.complete(Outcome::Ignore),
+            (false, false) => self.give_up(Outcome::Ignore),
+        }
     }
 }

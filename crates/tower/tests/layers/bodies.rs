@@ -142,9 +142,8 @@ async fn without_a_body_the_head_is_the_end() {
     assert_eq!(heard.outcomes(), [Outcome::Ignore], "what follows is another protocol, and no answer");
 }
 
-/// The limit learns at the head how long that took, however long the body is.
-#[tokio::test(start_paused = true)]
-async fn the_sample_is_taken_at_the_head() {
+/// A gate whose limit is halved by an answer that took longer than a second.
+fn learning() -> (GateLayer, Gate) {
     let limit = LimitPolicy::Aimd(AimdPolicy {
         min: number(1),
         max: number(8),
@@ -155,7 +154,13 @@ async fn the_sample_is_taken_at_the_head() {
     });
     let queue = QueuePolicy::of(millis(500), Capacity::Fixed(0));
     let gate = Gate::new(AdmissionPolicy::new(limit, queue));
-    let layer = GateLayer::new(gate.clone());
+    (GateLayer::new(gate.clone()), gate)
+}
+
+/// The limit learns at the head how long that took, however long the body is.
+#[tokio::test(start_paused = true)]
+async fn the_sample_is_taken_at_the_head() {
+    let (layer, gate) = learning();
     let (_sender, body) = streaming();
     let quick = through(&layer, Response::new(body)).await;
     tokio::time::advance(Duration::from_secs(30)).await;
@@ -167,6 +172,28 @@ async fn the_sample_is_taken_at_the_head() {
     }));
     let _body = slow.oneshot(get("/")).await.unwrap();
     assert_eq!((gate.snapshot().limit, gate.snapshot().in_flight), (4, 1), "and that was one");
+}
+
+/// Over gRPC it is taken when it is seen that no trailers follow the head at once, and not only when they come.
+#[tokio::test(start_paused = true)]
+async fn a_long_grpc_stream_is_not_a_slow_answer() {
+    for message_at_once in [true, false] {
+        let (layer, gate) = learning();
+        let (sender, body) = streaming();
+        let answer = Response::builder().header("content-type", "application/grpc").body(body).unwrap();
+        let mut body = through(&layer, answer).await.into_body();
+        if message_at_once {
+            sender.send(data("message")).await.unwrap();
+            body.frame().await.unwrap().unwrap();
+        } else {
+            let nothing = tokio::time::timeout(millis(10), body.frame()).await;
+            assert!(nothing.is_err());
+        }
+        tokio::time::advance(Duration::from_secs(30)).await;
+        sender.send(trailers("0")).await.unwrap();
+        body.frame().await.unwrap().unwrap();
+        assert_eq!((gate.snapshot().limit, gate.snapshot().in_flight), (8, 0), "{message_at_once}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+const ENVOY_TIMEOUT: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
 
 /// How a field says a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,26 +82,27 @@ fn whole(digits: &str, most: usize) -> Option<u64> {
 
 /// How long the client waits that sent these fields: the shorter of `grpc-timeout` and `x-envoy-expected-rq-timeout-ms`.
 pub fn stated(headers: &HeaderMap) -> Option<Duration> {
-    let fields = ["grpc-timeout", "x-envoy-expected-rq-timeout-ms"];
-    fields.into_iter().filter_map(|name| stated_in(headers, name)).min()
+    let fields = [(&GRPC_TIMEOUT, Unit::Grpc), (&ENVOY_TIMEOUT, Unit::Millis)];
+    fields.into_iter().filter_map(|(name, unit)| parsed(headers.get(name)?, unit)).min()
 }
 
 /// The same by a field of another name, which is in lower case; see [`Unit::of_field`].
 pub fn stated_in(headers: &HeaderMap, name: &str) -> Option<Duration> {
-    let value = headers.get(name)?.to_str().ok()?;
-    Unit::of_field(name).parse(value.trim())
+    parsed(headers.get(name)?, Unit::of_field(name))
+}
+
+fn parsed(value: &HeaderValue, unit: Unit) -> Option<Duration> {
+    unit.parse(value.to_str().ok()?.trim())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(name: &str, value: &str) -> Option<Duration> {
+    fn said(name: &str, value: &str) -> Option<Duration> {
         let mut headers = HeaderMap::new();
-        headers.insert(
-            http::HeaderName::try_from(name).unwrap(),
-            HeaderValue::from_bytes(value.as_bytes()).unwrap(),
-        );
+        headers
+            .insert(HeaderName::try_from(name).unwrap(), HeaderValue::from_bytes(value.as_bytes()).unwrap());
         stated_in(&headers, name)
     }
 
@@ -106,7 +110,7 @@ mod tests {
     #[test]
     fn what_fields_say() {
         let millis = Duration::from_millis;
-        for (name, value, said) in [
+        for (name, value, expected) in [
             ("grpc-timeout", "100m", Some(millis(100))),
             ("grpc-timeout", "2S", Some(millis(2000))),
             ("grpc-timeout", "1M", Some(millis(60_000))),
@@ -118,7 +122,7 @@ mod tests {
             ("request-timeout", "0.25", Some(millis(250))),
             ("request-timeout", "1.0000000001", Some(millis(1000))),
         ] {
-            assert_eq!(parsed(name, value), said, "{name}: {value}");
+            assert_eq!(said(name, value), expected, "{name}: {value}");
         }
     }
 
@@ -139,7 +143,7 @@ mod tests {
             ("request-timeout", "1.x"),
             ("request-timeout", "1e3"),
         ] {
-            assert_eq!(parsed(name, value), None, "{name}: {value}");
+            assert_eq!(said(name, value), None, "{name}: {value}");
         }
     }
 
