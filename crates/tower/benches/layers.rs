@@ -1,5 +1,5 @@
 //! What a layer costs for each call, beside tower's own and tower_governor in the same run:
-//! `cargo bench -p tidegate-tower --bench layers`.
+//! `cargo xtask bench layers`.
 //!
 //! The service behind them is ready at once and answers at once, so that what is measured is the layer.
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]

@@ -23,18 +23,18 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Two expensive steps. Before the second it asks whether anybody still waits; if not, `?` answers 504.
 async fn order() -> Result<String, Response<Whole>> {
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
     deadline::check()?;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
     Ok("ordered".to_owned())
 }
 
 fn service() -> Result<(Router, GateLayer), Error> {
     let number = |number| NonZeroU32::new(number).ok_or("it is not zero");
-    // Four at a time, the others wait for at most 500 ms. Bots go last.
+    // Four at a time, the others wait for at most a second. Bots go last.
     let mut policy = AdmissionPolicy::new(
         LimitPolicy::Fixed(number(4)?),
-        QueuePolicy::of(Duration::from_millis(500), Capacity::Derived),
+        QueuePolicy::of(Duration::from_secs(1), Capacity::Derived),
     );
     policy.priorities = vec![PriorityPolicy::default(); 2];
     let gate = GateLayer::new(Gate::new(policy)).with_classifier(|head| {
@@ -63,7 +63,7 @@ async fn ask(address: std::net::SocketAddr, agent: &str) -> Result<String, Error
     let request = Request::get("/order")
         .header("host", "example")
         .header("user-agent", agent)
-        .header("x-envoy-expected-rq-timeout-ms", "1000")
+        .header("x-envoy-expected-rq-timeout-ms", "5000")
         .body(Empty::<Bytes>::new())?;
     let response = sender.send_request(request).await?;
     let told = response.headers().get("proxy-status").and_then(|field| field.to_str().ok());

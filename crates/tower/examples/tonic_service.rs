@@ -33,7 +33,7 @@ struct Number {
 async fn square(request: tonic::Request<Number>) -> Result<tonic::Response<Number>, Status> {
     for _ in 0..2 {
         deadline::check().map_err(|expired| Status::deadline_exceeded(expired.to_string()))?;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
     }
     let value = request.get_ref().value.saturating_mul(request.get_ref().value);
     Ok(tonic::Response::new(Number { value }))
@@ -67,7 +67,7 @@ async fn call(channel: Channel, value: u64) -> Result<u64, Status> {
     let mut client = tonic::client::Grpc::new(channel);
     client.ready().await.map_err(|error| Status::unknown(error.to_string()))?;
     let mut request = tonic::Request::new(Number { value });
-    request.set_timeout(Duration::from_secs(1));
+    request.set_timeout(Duration::from_secs(5));
     let path = PathAndQuery::from_static("/example.Squares/Square");
     let answer = client.unary(request, path, ProstCodec::<Number, Number>::default()).await?;
     Ok(answer.into_inner().value)
@@ -79,7 +79,7 @@ async fn main() -> Result<(), Error> {
     // Two at a time, two may wait; and no more than eight calls an hour.
     let gate = Gate::new(AdmissionPolicy::new(
         LimitPolicy::Fixed(number(2)?),
-        QueuePolicy::of(Duration::from_millis(500), Capacity::Fixed(2)),
+        QueuePolicy::of(Duration::from_secs(2), Capacity::Fixed(2)),
     ));
     let hourly =
         Quota::new(number(8)?, Duration::from_secs(3600), number(8)?).map_err(|why| format!("{why:?}"))?;

@@ -173,6 +173,10 @@ fn what_is_wrong_is_said_with_its_line() {
         4 | [[service]]
           | ^^^^^^^^^^^"#]],
     );
+}
+
+#[test]
+fn what_is_wrong_with_clients_and_policies_is_said_with_its_line() {
     broken(
         "attempts = 3",
         "attempts = 0",

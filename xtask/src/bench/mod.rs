@@ -39,8 +39,20 @@ enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Time a call through the client, beside tower's own retry (cargo bench of the client crate).
+    Calls {
+        /// Passed on to the benchmark, after `--`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Time one item from producer to consumer, beside tokio's channel (cargo bench of the flow crate).
     Flow {
+        /// Passed on to the benchmark, after `--`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Time a call through the layers, beside tower's own and tower_governor (cargo bench of the tower crate).
+    Layers {
         /// Passed on to the benchmark, after `--`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -56,16 +68,17 @@ enum Bench {
 /// Run the chosen benchmark.
 pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.bench {
-        Bench::Decisions { args } => {
-            let mut command = cargo(["bench", "-p", "tidegate-tower", "--bench", "decisions", "--"]);
-            workspace::run(command.args(args))
-        }
-        Bench::Flow { args } => {
-            let mut command = cargo(["bench", "-p", "tidegate-flow", "--bench", "channels", "--"]);
-            workspace::run(command.args(args))
-        }
+        Bench::Decisions { args } => of("tidegate-tower", "decisions", args),
+        Bench::Layers { args } => of("tidegate-tower", "layers", args),
+        Bench::Calls { args } => of("tidegate-client", "calls", args),
+        Bench::Flow { args } => of("tidegate-flow", "channels", args),
         Bench::Proxy(args) => proxy::run(args),
         Bench::Load(args) => load::run(args),
         Bench::Memory(args) => memory::run(args),
     }
+}
+
+fn of(package: &str, bench: &str, args: &[String]) -> Result<()> {
+    let mut command = cargo(["bench", "-p", package, "--bench", bench, "--"]);
+    workspace::run(command.args(args))
 }
