@@ -42,9 +42,9 @@ fn service() -> Result<(Router, GateLayer), Error> {
         let bot = head.headers.get("user-agent").is_some_and(|agent| agent.as_bytes().ends_with(b"bot"));
         if bot { class.with_priority(Priority(1)) } else { class }
     });
-    // Nobody may send more than five a second, of which thirty at once.
+    // Nobody may send more than thirty a minute.
     let quota =
-        Quota::new(number(5)?, Duration::from_secs(1), number(30)?).map_err(|why| format!("{why:?}"))?;
+        Quota::new(number(30)?, Duration::from_secs(60), number(30)?).map_err(|why| format!("{why:?}"))?;
     let limits = RateLimitLayer::new([RateLimit::new("per-agent", quota, |head| {
         Some(Key::of(head.headers.get("user-agent").map(|agent| agent.as_bytes())))
     })]);
