@@ -23,11 +23,6 @@ use clap::{CommandFactory, Parser};
 
 use crate::args::{Args, Command};
 
-/// A proxied request allocates a dozen times, half of it buffers of some kilobytes, for which glibc's allocator takes several
-/// times as long. The libraries leave the choice to whoever uses them.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Run(args) => run::run(&args),

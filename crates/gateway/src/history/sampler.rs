@@ -1,5 +1,5 @@
 //! Reads the counters, and writes what has become of them in a second. The order in which it reads is that of a
-//! [`Layout`](super::Layout), and everything that a sample has is named here.
+//! [`Layout`], and everything that a sample has is named here.
 //!
 //! Whoever serves requests knows nothing of it: it reads what they count anyway.
 
