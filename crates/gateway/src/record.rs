@@ -212,34 +212,34 @@ impl Record {
             self.with_route(|stats| stats.goodput.add(1));
             self.with_upstream(|stats| stats.goodput.add(1));
         }
-        let took = self.client.now().since(self.began);
+        let now = self.client.now();
         self.with_upstream(|stats| {
             stats.completed.add(1);
-            stats.whole.observe(took);
+            stats.whole.observe(now.since(self.began));
         });
-        self.end(ending, None);
+        self.end(now, ending, None);
     }
 
     /// The upstream broke off in the middle of its answer.
     pub(crate) fn cut_off(self) {
-        self.end(Ending::Failed, Some(Reason::UpstreamReset));
+        let now = self.client.now();
+        self.end(now, Ending::Failed, Some(Reason::UpstreamReset));
     }
 
     /// The client is told no.
-    pub(crate) fn refused(mut self, refusal: Refusal, status: StatusCode) {
+    pub(crate) fn refused(mut self, now: Timestamp, refusal: Refusal, status: StatusCode) {
         self.status = status;
-        let Refusal::Rejected(rejection) = refusal else { return self.end(Ending::BadRequest, None) };
+        let Refusal::Rejected(rejection) = refusal else { return self.end(now, Ending::BadRequest, None) };
         let reason = rejection.reason;
         self.count_refusal(reason);
         match reason {
             Reason::UpstreamTimeout | Reason::UpstreamConnect | Reason::UpstreamReset => {
-                self.end(Ending::Failed, Some(reason));
+                self.end(now, Ending::Failed, Some(reason));
             }
-            Reason::ClientLeft => self.end(Ending::ClientLeft, Some(reason)),
+            Reason::ClientLeft => self.end(now, Ending::ClientLeft, Some(reason)),
             _ => {
-                let took = self.client.now().since(self.began);
-                self.client.worker.shared.metrics.rejection.observe(took);
-                self.end(Ending::Rejected, Some(reason));
+                self.client.worker.shared.metrics.rejection.observe(now.since(self.began));
+                self.end(now, Ending::Rejected, Some(reason));
             }
         }
     }
@@ -288,16 +288,15 @@ impl Record {
         }
     }
 
-    fn end(mut self, ending: Ending, reason: Option<Reason>) {
-        self.write(ending, reason);
+    fn end(mut self, now: Timestamp, ending: Ending, reason: Option<Reason>) {
+        self.write(now, ending, reason);
     }
 
-    fn write(&mut self, ending: Ending, reason: Option<Reason>) {
+    fn write(&mut self, now: Timestamp, ending: Ending, reason: Option<Reason>) {
         self.ended = true;
         if self.queueing {
-            self.wait_ended(self.client.now());
+            self.wait_ended(now);
         }
-        let now = self.client.now();
         self.client.socket.request_ended(now, self.answering);
         match self.route {
             Some(route) => {
@@ -319,7 +318,7 @@ impl Record {
             route: self.route,
             priority: self.priority,
             method,
-            uri,
+            path: Ended::cut(uri.path()),
             version,
             client: self.address,
             status: self.status,
@@ -369,6 +368,6 @@ impl Drop for Record {
         }
         self.count_refusal(Reason::ClientLeft);
         self.status = Row::to(Reason::ClientLeft).status;
-        self.write(Ending::ClientLeft, Some(Reason::ClientLeft));
+        self.write(self.client.now(), Ending::ClientLeft, Some(Reason::ClientLeft));
     }
 }

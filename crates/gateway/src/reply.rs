@@ -52,6 +52,7 @@ pub(crate) fn refuse(
     manner: Manner,
     refusal: Refusal,
 ) -> Response<Body> {
+    let now = client.now();
     let (mut response, close) = match refusal {
         Refusal::Rejected(rejection) => {
             let answer = match rejection.reason {
@@ -63,7 +64,7 @@ pub(crate) fn refuse(
             // Of one that was sent on already there is no head left to know it again by.
             if let Some(wait) = wait.filter(|_| !record.was_dispatched()) {
                 let fingerprint = record.fingerprint(head);
-                client.worker.shared.returns.tell(client.now(), fingerprint, status, wait);
+                client.worker.shared.returns.tell(now, fingerprint, status, wait);
             }
             let problem = record.over().map_or_else(|| answer.problem(), |rule| &rule.problem);
             let mut response = whole(answer.response(manner.answer, problem, wait));
@@ -81,7 +82,7 @@ pub(crate) fn refuse(
             (problem(StatusCode::NOT_IMPLEMENTED, "not_implemented", what), true)
         }
     };
-    record.refused(refusal, response.status());
+    record.refused(now, refusal, response.status());
     if close {
         close_after(&mut response, manner);
     }

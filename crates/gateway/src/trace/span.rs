@@ -84,12 +84,15 @@ impl Trace {
             let state = headers.get(TRACESTATE).filter(|_| context.is_some())?.to_str().ok()?;
             (state.len() <= TRACESTATE_MAX).then(|| state.to_owned())
         };
+        let upstream = tracer.ids.span();
+        // Of the others only the collector hears.
+        let others = || if sampled { tracer.ids.span() } else { upstream };
         Some(Box::new(Self {
             id,
             parent: context.map(|context| context.parent),
-            request: tracer.ids.span(),
-            upstream: tracer.ids.span(),
-            queue: tracer.ids.span(),
+            request: others(),
+            upstream,
+            queue: others(),
             sampled,
             state: if sampled { state() } else { None },
             waited: None,
@@ -190,7 +193,7 @@ mod tests {
                 (trace.parent.unwrap().to_string().as_str(), context.parent),
                 ("00f067aa0ba902b7", trace.upstream)
             );
-            assert_ne!(trace.upstream, trace.request);
+            assert_eq!(trace.upstream != trace.request, sampled);
             assert_eq!(sent.get_all(TRACESTATE).iter().count(), 2, "it is the caller's and passes");
         }
     }

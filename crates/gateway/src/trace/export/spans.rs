@@ -12,9 +12,6 @@ use super::super::context::SpanId;
 use super::super::span::Finished;
 use super::json::{number, scope, text, time};
 
-/// The longest path that is told; the rest of it is cut off.
-const PATH_MAX: usize = 1_024;
-
 /// Bits of a span's flags: it is sampled; it is known whether its parent is of another process; it is.
 const SAMPLED: u32 = 0x001;
 const KNOWS_REMOTE: u32 = 0x100;
@@ -68,7 +65,7 @@ impl Words<'_> {
         let mut attributes = vec![
             text("http.request.method", method),
             text("url.scheme", "http"),
-            text("url.path", cut(ended.uri.path())),
+            text("url.path", ended.path.as_str()),
             text("network.protocol.version", protocol(ended.version)),
             text("client.address", ended.client.to_string()),
         ];
@@ -148,7 +145,7 @@ impl Words<'_> {
                 Host::Ip(address) => address.to_string(),
                 Host::Name(name) => name.clone(),
             };
-            attributes.push(text("url.full", format!("http://{endpoint}{}", cut(ended.uri.path()))));
+            attributes.push(text("url.full", format!("http://{endpoint}{}", ended.path)));
             attributes.push(text("server.address", host));
             attributes.push(number("server.port", *port));
         }
@@ -224,8 +221,4 @@ const fn protocol(version: Version) -> &'static str {
         Version::HTTP_10 => "1.0",
         _ => "1.1",
     }
-}
-
-fn cut(path: &str) -> &str {
-    path.char_indices().find(|(at, _)| *at >= PATH_MAX).map_or(path, |(at, _)| &path[..at])
 }
