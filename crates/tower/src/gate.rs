@@ -18,6 +18,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -152,14 +153,26 @@ impl Gate {
             }
             to_wake = std::mem::take(&mut state.to_wake);
         }
-        for waker in to_wake.drain(..) {
-            waker.wake();
-        }
+        wake(&mut to_wake);
         let mut state = lock(&self.shared.state);
         if state.to_wake.capacity() < to_wake.capacity() && state.to_wake.is_empty() {
             state.to_wake = to_wake;
         }
         value
+    }
+}
+
+/// Wakes all. A waker that panics does not keep the others asleep, who have ends to fetch; its panic goes on when all have
+/// been woken.
+fn wake(wakers: &mut Vec<Waker>) {
+    let mut panicked = None;
+    for waker in wakers.drain(..) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            panicked.get_or_insert(payload);
+        }
+    }
+    if let Some(payload) = panicked {
+        resume_unwind(payload);
     }
 }
 

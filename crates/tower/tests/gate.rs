@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::num::NonZeroU32;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use tidegate_tower::engine::*;
@@ -103,12 +107,53 @@ async fn a_slot_granted_to_nobody_is_passed_on() {
 async fn a_panic_gives_the_slot_back() {
     let gate = gate(1, 0, 500);
     let inside = gate.clone();
-    let caught = std::panic::catch_unwind(AssertUnwindSafe(move || {
+    let caught = catch_unwind(AssertUnwindSafe(move || {
         let _admitted = admitted(&inside);
         panic!("the handler failed");
     }));
     assert!(caught.is_err());
     admitted(&gate).complete(Outcome::Success);
+}
+
+/// Counts how often it is called, and panics if it is told to.
+struct Call {
+    times: AtomicUsize,
+    panics: bool,
+}
+
+impl Call {
+    fn new(panics: bool) -> Arc<Self> {
+        Arc::new(Self { times: AtomicUsize::new(0), panics })
+    }
+}
+
+impl Wake for Call {
+    fn wake(self: Arc<Self>) {
+        self.times.fetch_add(1, Ordering::SeqCst);
+        assert!(!self.panics, "this waker is broken");
+    }
+}
+
+/// All are granted a slot at once, and the first to be told panics: the others hear of it all the same, not only when
+/// their timers fire, and the panic is of whoever made the input.
+#[tokio::test(start_paused = true)]
+async fn a_waker_that_panics_leaves_nobody_asleep() {
+    let gate = gate(1, 8, 60_000);
+    let held = admitted(&gate);
+    let calls = [true, false, true, false].map(Call::new);
+    let mut waiters: Vec<Waiting> = calls.iter().map(|_| waiting(&gate)).collect();
+    for (waiter, call) in waiters.iter_mut().zip(&calls) {
+        let waker = Waker::from(call.clone());
+        assert!(Pin::new(waiter).poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    let caught = catch_unwind(AssertUnwindSafe(|| gate.reconfigure(policy(8, 8, 60_000))));
+    assert!(caught.is_err());
+    assert_eq!(calls.map(|call| call.times.load(Ordering::SeqCst)), [1; 4]);
+    for waiter in waiters {
+        waiter.await.unwrap().complete(Outcome::Success);
+    }
+    held.complete(Outcome::Success);
+    assert_eq!(gate.snapshot().in_flight, 0);
 }
 
 #[tokio::test(start_paused = true)]
