@@ -436,8 +436,9 @@ impl Driver {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// H9 (resilience4j#1432). However it got there, with never more probes at once than places, and whatever happens to those under way: after the longest time that it may be open, and
-    /// the longest that a probe may keep its place, somebody may pass; and when that turns out well, everybody.
+    /// H9 (resilience4j#1432). However it got there, with never more probes at once than places, and whatever happens to
+    /// those under way: after the longest time that it may be open, and the longest that a probe may keep its place,
+    /// somebody may pass; and when that turns out well, everybody.
     #[test]
     fn it_is_never_stuck(script in operations()) {
         let mut driver = Driver::new();

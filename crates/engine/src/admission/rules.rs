@@ -15,8 +15,8 @@ use crate::queue::{Place, Waiting};
 use crate::time::{Timestamp, nanos};
 
 impl Admission {
-    /// Why this arrival must be refused, if it must; else whom it pushes out to have a place. The checks go from the cheapest to the dearest, and from what
-    /// the client can do least about to what it can do most about.
+    /// Why this arrival must be refused, if it must; else whom it pushes out to have a place. The checks go from the
+    /// cheapest to the dearest, and from what the client can do least about to what it can do most about.
     pub(super) fn judge(
         &mut self,
         now: Timestamp,

@@ -52,8 +52,8 @@ impl BreakerState {
     }
 }
 
-/// The right to ask once. It ends in [`Breaker::complete`](super::Breaker::complete); one that never does is given up after a time, so losing it
-/// is a pity and no catastrophe. There is no way to copy it.
+/// The right to ask once. It ends in [`Breaker::complete`](super::Breaker::complete); one that never does is given up after
+/// a time, so losing it is a pity and no catastrophe. There is no way to copy it.
 #[derive(Debug)]
 #[must_use = "a pass without a verdict teaches the breaker nothing"]
 pub struct Pass {

@@ -108,7 +108,8 @@ mod tests {
         assert!(matches!(gcra.check(100_000_000, tat, 1), Verdict::Conforms(_)));
     }
 
-    /// B4 (governor#203, envoy#16407). From one a day to one a nanosecond, rounding costs less than a thousandth and never exceeds the rate.
+    /// B4 (governor#203, envoy#16407). From one a day to one a nanosecond, rounding costs less than a thousandth and never
+    /// exceeds the rate.
     #[test]
     fn every_rate_is_kept_within_a_thousandth() {
         for (count, period) in
