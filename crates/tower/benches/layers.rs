@@ -140,7 +140,6 @@ mod gate_admits {
         let layer = GateLayer::new(gate(64, 64))
             .with_classifier(|head| {
                 Class::default()
-                    .with_stated_deadline(&head.headers)
                     .with_patience(Duration::from_secs(1))
                     .with_tenant(head.headers.get("x-key").map(HeaderValue::as_bytes))
                     .with_priority(Priority(1))

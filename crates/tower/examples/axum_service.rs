@@ -38,9 +38,8 @@ fn service() -> Result<(Router, GateLayer), Error> {
     );
     policy.priorities = vec![PriorityPolicy::default(); 2];
     let gate = GateLayer::new(Gate::new(policy)).with_classifier(|head| {
-        let class = Class::default().with_stated_deadline(&head.headers);
         let bot = head.headers.get("user-agent").is_some_and(|agent| agent.as_bytes().ends_with(b"bot"));
-        if bot { class.with_priority(Priority(1)) } else { class }
+        if bot { Class::default().with_priority(Priority(1)) } else { Class::default() }
     });
     // Nobody may send more than thirty a minute.
     let quota =

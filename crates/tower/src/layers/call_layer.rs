@@ -83,7 +83,8 @@ impl<R> CallLayer<R> {
         self.with_setup(|setup| setup.timeout = Some(timeout))
     }
 
-    /// The same layer, which tells this function what happens. It is called where it happens, so it has to be quick, and must not panic.
+    /// The same layer, which tells this function what happens. It is called where it happens, so it has to be quick, and
+    /// must not panic.
     #[must_use]
     pub fn with_observer(self, observe: impl Fn(&GateEvent) + Send + Sync + 'static) -> Self {
         self.with_setup(|setup| setup.observer = Some(Arc::new(observe)))

@@ -21,10 +21,9 @@ use crate::layers::key::Key;
 ///     if head.uri.path() == "/healthz" {
 ///         return Class::exempt();
 ///     }
-///     let class = Class::default().with_stated_deadline(&head.headers);
 ///     let class = match head.headers.get("x-tenant") {
-///         Some(name) => class.with_tenant(name.as_bytes()),
-///         None => class,
+///         Some(name) => Class::default().with_tenant(name.as_bytes()),
+///         None => Class::default(),
 ///     };
 ///     if head.uri.path().starts_with("/reports") { class.with_priority(Priority(2)) } else { class }
 /// }
@@ -45,7 +44,8 @@ pub struct Class {
     pub tenant: Option<Tenant>,
     /// How many slots it takes.
     pub cost: NonZeroU32,
-    /// How long its client waits, from now on; `None` if that is not known.
+    /// How long its client waits, from now on; `None` if that is not known. [`GateLayer`](crate::GateLayer) reads by itself
+    /// what the request states.
     pub patience: Option<Duration>,
     /// Whether it was tried before.
     pub attempt: Attempt,
@@ -105,7 +105,8 @@ impl Class {
         Self { patience: Some(shortest), ..self }
     }
 
-    /// The same request, whose client waits as long as it says in `grpc-timeout` or `x-envoy-expected-rq-timeout-ms`. Of
+    /// The same request, whose client waits as long as it says in `grpc-timeout` or `x-envoy-expected-rq-timeout-ms`. For
+    /// where [`GateLayer`](crate::GateLayer) is not, or not for every request, to look at these itself. Of
     /// what it says in other fields, [`deadline::stated_in`] is what to give to [`with_patience`](Self::with_patience).
     #[must_use]
     pub fn with_stated_deadline(self, headers: &HeaderMap) -> Self {

@@ -47,6 +47,8 @@ pub struct GateLayer {
 struct Rules {
     setup: Arc<Setup>,
     classify: Classify,
+    /// Requests are believed what they say of their deadline.
+    stated: bool,
     /// `None` for [`outcome_of`](crate::outcome_of), which may leave it to the trailers.
     judge: Option<Judge>,
     retry_after_max: Duration,
@@ -59,7 +61,8 @@ impl GateLayer {
     pub fn new(gate: Gate) -> Self {
         let rules = Rules {
             setup: Arc::new(Setup::new(gate)),
-            classify: Arc::new(|head| Class::default().with_stated_deadline(&head.headers)),
+            classify: Arc::new(|_| Class::default()),
+            stated: true,
             judge: None,
             retry_after_max: RETRY_AFTER_MAX,
             bulkhead_is_quota: false,
@@ -73,13 +76,22 @@ impl GateLayer {
         self.clone().with_setup(|setup| setup.route = route)
     }
 
-    /// The same layer, which asks this function what kind of request it is.
+    /// The same layer, which asks this function what kind of request it is. Of the patience that it names and the deadline
+    /// that the request states, the earlier counts.
     #[must_use]
     pub fn with_classifier(
         self,
         classify: impl Fn(&request::Parts) -> Class + Send + Sync + 'static,
     ) -> Self {
         self.with_rules(|rules| rules.classify = Arc::new(classify))
+    }
+
+    /// The same layer, which does not look for a deadline in `grpc-timeout` and `x-envoy-expected-rq-timeout-ms`: for a
+    /// service whose clients are not to be believed, or state it in other fields, which are the classifier's to read. The
+    /// deadline of a layer outside still counts, even where that one has read it from these fields.
+    #[must_use]
+    pub fn without_stated_deadlines(self) -> Self {
+        self.with_rules(|rules| rules.stated = false)
     }
 
     /// The same layer, which asks this function what an answer's head says about the service. When left out, it is
@@ -108,7 +120,8 @@ impl GateLayer {
         self.with_rules(|rules| rules.bulkhead_is_quota = true)
     }
 
-    /// The same layer, which tells this function what happens. It is called where it happens, so it has to be quick, and must not panic.
+    /// The same layer, which tells this function what happens. It is called where it happens, so it has to be quick, and
+    /// must not panic.
     #[must_use]
     pub fn with_observer(self, observe: impl Fn(&GateEvent) + Send + Sync + 'static) -> Self {
         self.with_setup(|setup| setup.observer = Some(Arc::new(observe)))
@@ -174,7 +187,9 @@ where
         let class = (rules.classify)(&head);
         let manner = Manner::of(&head.headers);
         let known = [deadline::current(), head.extensions.get().copied()];
-        let deadline = Deadline::earliest(setup.gate.clock(), class.patience, known, manner);
+        let stated = if rules.stated { deadline::stated(&head.headers) } else { None };
+        let patience = class.patience.into_iter().chain(stated).min();
+        let deadline = Deadline::earliest(setup.gate.clock(), patience, known, manner);
         if let Some(deadline) = deadline {
             head.extensions.insert(deadline);
         }

@@ -102,6 +102,40 @@ async fn a_deadline_only_shrinks() {
     assert_eq!(read(patient.layer(seen).oneshot(get("/")).await.unwrap()).await.1, "5000");
 }
 
+/// A classifier says what kind of request it is; that it says nothing of a deadline does not mean that there is none.
+#[tokio::test(start_paused = true)]
+async fn a_stated_deadline_counts_whatever_the_classifier_says() {
+    let seen = service_fn(|asked: Asked| async move {
+        let extension = asked.extensions().get::<Deadline>().map(Deadline::remaining);
+        let text = extension.map_or("none".into(), |left| left.as_millis().to_string());
+        Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(text)))
+    });
+    let silent = free().with_classifier(|_| Class::default());
+    let patient = free().with_classifier(|_| Class::default().with_patience(millis(5_000)));
+    let hasty = free().with_classifier(|_| Class::default().with_patience(millis(30)));
+    let exempt = free().with_classifier(|_| Class::exempt());
+    let reads = |asked: &http::request::Parts| Class::default().with_stated_deadline(&asked.headers);
+    for (layer, left) in [
+        (free(), "100"),
+        (silent.clone(), "100"),
+        (patient.clone(), "100"),
+        (hasty.clone(), "30"),
+        (exempt, "100"),
+        (free().with_classifier(reads), "100"),
+        (free().without_stated_deadlines(), "none"),
+        (silent.without_stated_deadlines(), "none"),
+        (patient.without_stated_deadlines(), "5000"),
+        (hasty.without_stated_deadlines(), "30"),
+        (free().with_classifier(reads).without_stated_deadlines(), "100"),
+    ] {
+        assert_eq!(read(layer.layer(seen).oneshot(within("100m")).await.unwrap()).await.1, left);
+    }
+    let mut asked = get("/");
+    asked.headers_mut().insert("x-envoy-expected-rq-timeout-ms", "70".parse().unwrap());
+    let silent = free().with_classifier(|_| Class::default());
+    assert_eq!(read(silent.layer(seen).oneshot(asked).await.unwrap()).await.1, "70");
+}
+
 /// A body that is made bit by bit has the deadline too, and another task if it is given it.
 #[tokio::test(start_paused = true)]
 async fn a_body_and_another_task_have_it_too() {
