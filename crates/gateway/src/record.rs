@@ -145,13 +145,9 @@ impl Record {
         if let Some(trace) = &mut self.trace {
             trace.waited(self.began, now);
         }
-        let class = usize::from(self.priority.0);
-        self.with_upstream(|stats| {
-            stats.queue_wait.observe(queued);
-            if let Some(waits) = stats.waits.get(class) {
-                waits.observe(queued);
-            }
-        });
+        if let Some(upstream) = self.upstream() {
+            upstream.stats.waited(self.priority, queued, upstream.policy.queue.wait);
+        }
         self.queued = Some(queued);
     }
 

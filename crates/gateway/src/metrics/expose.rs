@@ -95,6 +95,10 @@ fn times(page: &mut Page, shared: &Shared, live: &Live) {
     for one in &live.upstreams {
         page.histogram(&names::QUEUE_WAIT, [&one.policy.name], &one.stats.queue_wait);
     }
+    page.head(&names::QUEUE_LONG);
+    for one in &live.upstreams {
+        page.sample(&names::QUEUE_LONG, [&one.policy.name], one.stats.queue_waits_long.get() as f64);
+    }
     page.head(&names::UPSTREAM);
     for one in &live.upstreams {
         page.histogram(&names::UPSTREAM, [&one.policy.name], &one.stats.answering);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tidegate_engine::{PRIORITIES_MAX, Reason};
+use tidegate_engine::{PRIORITIES_MAX, Priority, Reason};
 
 mod histogram;
 pub(crate) use histogram::Histogram;
@@ -149,6 +149,8 @@ pub(crate) struct UpstreamStats {
     pub(crate) refused_by_class: ByClass,
     /// How long requests waited that had to.
     pub(crate) queue_wait: Histogram,
+    /// How many of them waited for most of the time that they might.
+    pub(crate) queue_waits_long: Counter,
     /// From the dispatch to the head of the answer.
     pub(crate) answering: Histogram,
     /// Nanoseconds that the upstream spent on answers that nobody waited for.
@@ -161,6 +163,25 @@ pub(crate) struct UpstreamStats {
     pub(crate) head: Spread,
     /// The waits in the queue of each class, the most important first.
     pub(crate) waits: [Waits; PRIORITIES_MAX],
+}
+
+impl UpstreamStats {
+    /// A request of this class has waited so long, of so long that it might.
+    pub(crate) fn waited(&self, class: Priority, wait: Duration, budget: Duration) {
+        self.queue_wait.observe(wait);
+        if is_long(wait, budget) {
+            self.queue_waits_long.add(1);
+        }
+        if let Some(waits) = self.waits.get(usize::from(class.0)) {
+            waits.observe(wait);
+        }
+    }
+}
+
+/// More than four fifths of the budget. Counted here, because the bounds of a histogram are the same whatever the budget is,
+/// and between two of them nobody knows who was over it.
+const fn is_long(wait: Duration, budget: Duration) -> bool {
+    wait.as_nanos() * 5 > budget.as_nanos() * 4
 }
 
 /// Waits that are over.
@@ -271,13 +292,31 @@ pub(crate) struct Spans {
 
 #[cfg(test)]
 mod tests {
-    use super::{ByClass, CLASSES_KEPT_MAX, Ending};
+    use super::*;
 
     #[test]
     fn an_ending_is_its_own_index() {
         for (index, (ending, _)) in Ending::ALL.into_iter().enumerate() {
             assert_eq!(ending as usize, index, "{ending:?}");
         }
+    }
+
+    /// Three in a hundred wait a little longer than a bound of the histogram, which is no more than half of their time.
+    #[test]
+    fn long_waits_are_counted_by_the_budget_and_not_by_bounds() {
+        let (stats, budget) = (UpstreamStats::default(), Duration::from_millis(500));
+        let wait = |millis: u64, times: usize| {
+            (0..times).for_each(|_| stats.waited(Priority(0), Duration::from_millis(millis), budget));
+        };
+        wait(250, 97);
+        wait(260, 3);
+        wait(400, 1);
+        assert_eq!(stats.queue_waits_long.get(), 0);
+        wait(401, 1);
+        wait(500, 2);
+        assert_eq!((stats.queue_waits_long.get(), stats.waits[0].count.get()), (3, 104));
+        stats.waited(Priority(u8::MAX), Duration::MAX, Duration::ZERO);
+        assert_eq!(stats.queue_waits_long.get(), 4);
     }
 
     /// C6: names of classes come from the policy, but a policy can be reloaded for ever.

@@ -143,6 +143,12 @@ metrics! {
         &["upstream"],
         "Time in the queue, of requests that had to wait.",
     ).seconds();
+    QUEUE_LONG = Metric::new(
+        "tidegate_queue_waits_long_total",
+        Counter,
+        &["upstream"],
+        "Requests that waited in the queue for more than 0.8 of the time that they might.",
+    );
     UPSTREAM = Metric::new(
         "tidegate_upstream_seconds",
         Histogram,
