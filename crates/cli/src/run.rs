@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use tidegate_gateway::{Gateway, Given, StartError};
-use tidegate_policy::{Host, Parsed, Policy, QuickStart, set_by_flag};
+use tidegate_policy::{Parsed, Policy, QuickStart, set_by_flag};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
@@ -177,12 +177,6 @@ impl Signals {
 }
 
 fn describe(policy: &Policy) -> String {
-    let addresses = policy.upstreams.iter().flat_map(|upstream| &upstream.endpoints).map(|endpoint| {
-        match &endpoint.host {
-            Host::Ip(address) if address.is_ipv6() => format!("http://[{address}]:{}", endpoint.port),
-            Host::Ip(address) => format!("http://{address}:{}", endpoint.port),
-            Host::Name(name) => format!("http://{name}:{}", endpoint.port),
-        }
-    });
-    addresses.collect::<Vec<_>>().join(", ")
+    let endpoints = policy.upstreams.iter().flat_map(|upstream| &upstream.endpoints);
+    endpoints.map(|endpoint| format!("http://{endpoint}")).collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,6 @@
 //! The checked policy: what the rest of tidegate reads. Plain data; an invalid one is never handed out.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -273,6 +274,16 @@ pub struct Endpoint {
     pub host: Host,
     /// The port.
     pub port: u16,
+}
+
+/// As it stands in a `Host` field: `host:port`, where an IPv6 address is in brackets.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::Ip(address) => SocketAddr::new(*address, self.port).fmt(f),
+            Host::Name(name) => write!(f, "{name}:{}", self.port),
+        }
+    }
 }
 
 /// The host of an endpoint.

@@ -149,11 +149,7 @@ impl Endpoint {
 /// As it stands in a `Host` field.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let port = self.address.port;
-        match &self.address.host {
-            Host::Ip(address) => write!(f, "{}", SocketAddr::new(*address, port)),
-            Host::Name(name) => write!(f, "{name}:{port}"),
-        }
+        self.address.fmt(f)
     }
 }
 

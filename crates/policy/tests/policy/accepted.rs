@@ -245,6 +245,24 @@ fn the_initial_limit_is_clamped() {
     }
 }
 
+/// As they stand in a `Host` field, and in an address after `http://`.
+#[test]
+fn endpoints_in_words() {
+    let text = "[[upstream]]\nname = \"x\"\nendpoints = [\"http://10.0.0.1:80\", \"http://[2001:db8::1]:8080/\", \
+                \"HTTP://Orders_1.internal\"]\n";
+    accept(
+        text,
+        |policy| policy.upstreams[0].endpoints.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        expect![[r#"
+            [
+                "10.0.0.1:80",
+                "[2001:db8::1]:8080",
+                "orders_1.internal:80",
+            ]
+        "#]],
+    );
+}
+
 #[test]
 fn endpoints() {
     let text = "[[upstream]]\nname = \"x\"\nendpoints = [\"http://10.0.0.1:80\", \"http://[2001:db8::1]:8080/\", \

@@ -1,14 +1,14 @@
 //! The collector: one request at a time, each on a connection of its own, since there is one a second or fewer.
 
+use std::future::{Future, poll_fn};
 use std::io;
 use std::path::Path;
-use std::pin::Pin;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderName, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tidegate_policy::{Endpoint, Host, Otlp};
@@ -44,7 +44,7 @@ impl Collector {
         fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         fields.insert(USER_AGENT, HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION"))));
         fields.insert(CONNECTION, HeaderValue::from_static("close"));
-        let host = authority(&policy.endpoint);
+        let host = policy.endpoint.to_string();
         fields.insert(HOST, HeaderValue::try_from(host).map_err(io::Error::other)?);
         for (name, value) in &policy.headers {
             add(&mut fields, name, value)?;
@@ -62,10 +62,7 @@ impl Collector {
 
     /// Posts this, and says how much of it was refused after all.
     pub(super) async fn post(&self, path: &'static str, body: String) -> Result<u64, Failed> {
-        match timeout(PATIENCE, self.ask(path, body)).await {
-            Ok(Ok(answer)) => self::answer(answer).await,
-            Ok(Err(_)) | Err(_) => Err(Failed::ForNow(None)),
-        }
+        heard(self.ask(path, body)).await
     }
 
     async fn ask(&self, path: &'static str, body: String) -> Result<Response<Incoming>, io::Error> {
@@ -82,14 +79,6 @@ impl Collector {
         // Ends with the answer, or when that is dropped.
         tokio::spawn(connection);
         sender.send_request(request).await.map_err(io::Error::other)
-    }
-}
-
-fn authority(endpoint: &Endpoint) -> String {
-    match &endpoint.host {
-        Host::Ip(address) if address.is_ipv6() => format!("[{address}]:{}", endpoint.port),
-        Host::Ip(address) => format!("{address}:{}", endpoint.port),
-        Host::Name(name) => format!("{name}:{}", endpoint.port),
     }
 }
 
@@ -113,14 +102,25 @@ fn wrong(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// What the collector says (<https://opentelemetry.io/docs/specs/otlp/#otlphttp-response>).
-async fn answer(answer: Response<Incoming>) -> Result<u64, Failed> {
-    let status = answer.status();
-    if status.is_success() {
-        let said = timeout(PATIENCE, whole(answer.into_body())).await.unwrap_or_default();
-        return Ok(refused(&said));
+/// What the collector says (<https://opentelemetry.io/docs/specs/otlp/#otlphttp-response>), as far as it does so in time.
+async fn heard<B: http_body::Body<Data = Bytes>>(
+    asking: impl Future<Output = io::Result<Response<B>>>,
+) -> Result<u64, Failed> {
+    // Not within the time that is bounded: who has said yes has taken it, and to offer it again would double it.
+    let mut head = None;
+    let exchange = async {
+        let (parts, body) = asking.await?.into_parts();
+        let succeeded = head.insert(parts).status.is_success();
+        Ok::<_, io::Error>(if succeeded { whole(body).await } else { Vec::new() })
+    };
+    let said = timeout(PATIENCE, exchange).await;
+    match head {
+        Some(head) if head.status.is_success() => {
+            Ok(refused(&said.unwrap_or_else(|_| Ok(Vec::new())).unwrap_or_default()))
+        }
+        Some(head) => Err(failed(head.status, &head.headers)),
+        None => Err(Failed::ForNow(None)),
     }
-    Err(failed(status, answer.headers()))
 }
 
 /// Which failures are worth another try is a closed list.
@@ -139,10 +139,11 @@ fn refused(answer: &[u8]) -> u64 {
     refused.as_u64().or_else(|| refused.as_str()?.parse().ok()).unwrap_or(0)
 }
 
-async fn whole(mut body: Incoming) -> Vec<u8> {
+async fn whole(body: impl http_body::Body<Data = Bytes>) -> Vec<u8> {
+    let mut body = pin!(body);
     let mut read = Vec::new();
     while read.len() < ANSWER_MAX
-        && let Some(Ok(frame)) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await
+        && let Some(Ok(frame)) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await
     {
         read.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
     }
@@ -152,6 +153,9 @@ async fn whole(mut body: Incoming) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+    use tokio::time::sleep;
 
     #[test]
     fn what_a_collector_says() {
@@ -174,6 +178,45 @@ mod tests {
             assert_eq!(refused(answer.as_bytes()), count, "{answer}");
         }
     }
+
+    /// A body that begins and does not end.
+    struct Endless;
+
+    impl http_body::Body for Endless {
+        type Data = Bytes;
+        type Error = io::Error;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<io::Result<http_body::Frame<Bytes>>>> {
+            Poll::Pending
+        }
+    }
+
+    /// From the connection to the end of the answer, however slowly one comes after the other.
+    #[tokio::test(start_paused = true)]
+    async fn patience_is_for_all_of_it() {
+        let clock = tidegate_tower::Clock::start();
+        let since = async |asking: Asking| (heard(asking).await, clock.now().as_nanos() / 1_000_000);
+        let answer = |after: u64, status: StatusCode| -> Asking {
+            Box::pin(async move {
+                sleep(Duration::from_secs(after)).await;
+                let mut answer = Response::new(Endless);
+                *answer.status_mut() = status;
+                Ok(answer)
+            })
+        };
+        // It was taken: the rest is not worth more time, and not another try either.
+        assert_eq!(since(answer(6, StatusCode::OK)).await, (Ok(0), 10_000));
+        assert_eq!(since(answer(11, StatusCode::OK)).await, (Err(Failed::ForNow(None)), 20_000));
+        // What is refused needs no body.
+        assert_eq!(since(answer(6, StatusCode::BAD_REQUEST)).await, (Err(Failed::ForGood), 26_000));
+        let broken: Asking = Box::pin(async { Err(io::ErrorKind::ConnectionRefused.into()) });
+        assert_eq!(since(broken).await, (Err(Failed::ForNow(None)), 26_000));
+    }
+
+    type Asking = Pin<Box<dyn Future<Output = io::Result<Response<Endless>>>>>;
 
     /// What is wrong with the fields is known at the start, and said without what may be a secret.
     #[test]
