@@ -222,6 +222,55 @@ fn load_is_for_the_throttle_and_not_for_the_breaker() {
     assert!((1.8..2.4).contains(&share), "sent {share} times what was served");
 }
 
+/// Two hundred calls at once to an upstream that is slow and well: what is still under way has not been refused, so nobody
+/// is held back.
+#[test]
+fn what_is_under_way_is_no_refusal() {
+    let mut caller = Caller::new(careful());
+    let sent: Vec<Sent> = (0..200)
+        .map(|_| {
+            // The number that is held back if anybody is.
+            caller.arrive(at(0), NEVER, 0).unwrap();
+            caller.send(at(0), NEVER).unwrap()
+        })
+        .collect();
+    for sent in sent {
+        let success = ended(Reply::Success, Advice::Unsaid, NEVER);
+        assert_eq!(stopped(caller.answered(at(900), sent, success, 0)), Stop::Answered);
+    }
+    caller.arrive(at(900), NEVER, 0).unwrap();
+}
+
+/// An upstream that serves a quarter and takes a fifth of a second to say so: twice what is served is sent, as it is where
+/// answers come at once.
+#[test]
+fn the_throttle_follows_answers_that_come_late() {
+    let mut caller = Caller::new(CallerPolicy { attempts: NonZeroU32::MIN, ..careful() });
+    let (mut sent, mut served) = (0_u32, 0_u32);
+    let mut under_way: std::collections::VecDeque<(u64, Reply, Sent)> = std::collections::VecDeque::new();
+    for call in 0..60_000_u64 {
+        let now = at(call);
+        while under_way.front().is_some_and(|(end, ..)| *end <= call) {
+            let (_, reply, flight) = under_way.pop_front().unwrap();
+            caller.noted(now, flight, reply);
+        }
+        if caller.arrive(now, NEVER, call.wrapping_mul(0x9e37_79b9_7f4a_7c15)).is_err() {
+            continue;
+        }
+        let fits = u64::from(served) < call / 4;
+        served = if fits { (call / 4) as u32 } else { served };
+        let reply = if fits { Reply::Success } else { Reply::Unavailable };
+        under_way.push_back((call + 200, reply, caller.send(now, NEVER).unwrap()));
+        sent += 1;
+    }
+    let counts = caller.snapshot(at(60_000)).counts;
+    assert_eq!(counts.breaker_open, 0);
+    let successes = counts.replied(Reply::Success);
+    assert!(successes > 13_500, "{successes} of 15,000");
+    let share = f64::from(sent) / successes as f64;
+    assert!((1.8..2.4).contains(&share), "sent {share} times what was served");
+}
+
 /// After an outage the throttle still holds nearly everything back, but not the probes that would see its end.
 #[test]
 fn probes_are_not_held_back() {

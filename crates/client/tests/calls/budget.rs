@@ -30,6 +30,24 @@ async fn in_an_outage_there_is_hardly_a_retry() {
     assert_eq!(drained, 10);
 }
 
+/// After a cold start: as many calls at once as there are places, and as many again in line, to a service that is slow and
+/// well. What is under way has not been refused, so nothing is held back.
+#[tokio::test(start_paused = true)]
+async fn a_burst_to_a_slow_service_is_not_held_back() {
+    let script = Script::new([Says::After(400, 200)]);
+    let calls = client(Policy::careful(Duration::from_secs(5)), &script);
+    let tasks: Vec<_> = (0..200)
+        .map(|_| {
+            let calls = calls.clone();
+            tokio::spawn(async move { get(&calls).await })
+        })
+        .collect();
+    for task in tasks {
+        assert_eq!(status(&task.await.unwrap()), 200);
+    }
+    assert_eq!((counts(&calls).throttled, script.seen().len()), (0, 200));
+}
+
 /// Half of the calls fail at their first try. With a budget of 0.6 of the successes, sixty of a hundred are paid for; one
 /// that is rounded up would pay for all (tower#857).
 #[tokio::test(start_paused = true)]

@@ -292,8 +292,8 @@ impl Caller {
                 pace.took(now.since(sent.at));
             }
         }
-        if let (Reply::Success | Reply::Failed, Some(throttle)) = (reply, &mut self.throttle) {
-            throttle.accepted(now);
+        if let Some(throttle) = &mut self.throttle {
+            throttle.ended(now, matches!(reply, Reply::Success | Reply::Failed));
         }
         self.report(now, sent, verdict(reply));
     }

@@ -8,7 +8,7 @@ use crate::time::{Timestamp, nanos};
 
 const BUCKETS: usize = 10;
 
-/// Requests wanted and requests accepted, by when they were.
+/// Requests that were held back or have ended, and those that were accepted, by when that was.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     requests: u32,
@@ -31,21 +31,25 @@ impl Throttle {
         Self { policy, buckets: Default::default(), length, newest: 0 }
     }
 
-    /// Somebody wants to ask. Whether it is held back, which is counted as a request in either case: only so does the
-    /// share follow what is wanted and not what is sent.
+    /// Somebody wants to ask. Whether it is held back, which is counted as a request: only so does the share follow what is
+    /// wanted and not what is sent. What is sent is counted when it has [`ended`](Self::ended), since nobody knows before
+    /// whether it will be refused, and a burst to an upstream that is slow and well would look like an outage.
     pub(super) fn holds_back(&mut self, now: Timestamp, random: u64) -> bool {
-        let share = self.share(now);
-        let bucket = self.bucket();
-        bucket.requests = bucket.requests.saturating_add(1);
         // 53 bits are what a float can hold.
-        ((random >> 11) as f64) < share * (1_u64 << 53) as f64
+        let is_held_back = ((random >> 11) as f64) < self.share(now) * (1_u64 << 53) as f64;
+        if is_held_back {
+            let bucket = self.bucket();
+            bucket.requests = bucket.requests.saturating_add(1);
+        }
+        is_held_back
     }
 
-    /// An answer that was no refusal.
-    pub(super) fn accepted(&mut self, now: Timestamp) {
+    /// What was sent has ended, with an answer that was no refusal or without one.
+    pub(super) fn ended(&mut self, now: Timestamp, accepted: bool) {
         self.advance(now);
         let bucket = self.bucket();
-        bucket.accepts = bucket.accepts.saturating_add(1);
+        bucket.requests = bucket.requests.saturating_add(1);
+        bucket.accepts = bucket.accepts.saturating_add(accepted.into());
     }
 
     /// The probability that the next is held back.
@@ -87,10 +91,7 @@ mod tests {
     fn after(requests: u32, accepts: u32, policy: ThrottlePolicy) -> f64 {
         let mut throttle = Throttle::new(policy);
         let now = Timestamp::from_millis(5);
-        (0..requests).for_each(|_| {
-            throttle.holds_back(now, u64::MAX);
-        });
-        (0..accepts).for_each(|_| throttle.accepted(now));
+        (0..requests).for_each(|request| throttle.ended(now, request < accepts));
         throttle.share(now)
     }
 
@@ -110,23 +111,30 @@ mod tests {
     #[test]
     fn what_is_older_than_the_window_is_forgotten() {
         let mut throttle = Throttle::new(POLICY);
-        (0..100).for_each(|_| {
-            throttle.holds_back(Timestamp::ZERO, u64::MAX);
-        });
+        (0..100).for_each(|_| throttle.ended(Timestamp::ZERO, false));
         assert_eq!(throttle.share(Timestamp::from_millis(9_999)), 0.9);
         assert_eq!(throttle.share(Timestamp::from_millis(10_000)), 0.0);
-        assert!(!throttle.holds_back(Timestamp::MAX, 0));
+        throttle.ended(Timestamp::MAX, false);
         assert_eq!(throttle.share(Timestamp::ZERO), 0.5, "time does not go back");
         assert_eq!(Throttle::new(ThrottlePolicy { window: Duration::ZERO, ..POLICY }).length, 1);
+    }
+
+    /// What is held back was wanted too; what is let through counts when it has ended.
+    #[test]
+    fn who_is_held_back_is_counted() {
+        let mut throttle = Throttle::new(POLICY);
+        throttle.ended(Timestamp::ZERO, false);
+        assert!(!throttle.holds_back(Timestamp::ZERO, u64::MAX));
+        assert_eq!(throttle.share(Timestamp::ZERO), 0.5);
+        assert!(throttle.holds_back(Timestamp::ZERO, 0));
+        assert_eq!(throttle.share(Timestamp::ZERO), 2.0 / 3.0);
     }
 
     /// As many are held back as the share says.
     #[test]
     fn the_number_decides() {
         let mut throttle = Throttle::new(POLICY);
-        (0..1_000_000).for_each(|_| {
-            throttle.holds_back(Timestamp::ZERO, u64::MAX);
-        });
+        (0..1_000_000).for_each(|_| throttle.ended(Timestamp::ZERO, false));
         let share = throttle.policy.most;
         let below = (share * (1_u64 << 53) as f64) as u64;
         assert!(throttle.holds_back(Timestamp::ZERO, 0));
