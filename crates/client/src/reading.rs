@@ -45,15 +45,30 @@ impl Reading {
 
     /// What an error says, or one that it was caused by.
     pub(crate) fn of_error(error: &(dyn StdError + 'static)) -> Self {
-        let mut next = Some(error);
+        let mut next = Some(unveiled(error));
         while let Some(error) = next {
             if let Some(known) = known(error) {
                 return known;
             }
-            next = error.source();
+            next = error.source().map(unveiled);
         }
         Self::of(Reply::Broken)
     }
+}
+
+/// An error that shows what is in it as itself names the source of that as its own, and would be passed over.
+#[cfg(feature = "reqwest")]
+fn unveiled<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
+    match error.downcast_ref() {
+        Some(reqwest_middleware::Error::Reqwest(error)) => error,
+        Some(reqwest_middleware::Error::Middleware(error)) => error.as_ref(),
+        None => error,
+    }
+}
+
+#[cfg(not(feature = "reqwest"))]
+const fn unveiled<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
+    error
 }
 
 fn http(status: StatusCode) -> Reply {
@@ -110,7 +125,8 @@ fn known(error: &(dyn StdError + 'static)) -> Option<Reading> {
     #[cfg(feature = "reqwest")]
     if let Some(error) = error.downcast_ref::<reqwest::Error>() {
         if error.is_connect() {
-            return Some(NOT_CONNECTED);
+            // It follows redirects by itself: what could not be reached may be where the answer of another led.
+            return Some(Reading { undone: false, ..NOT_CONNECTED });
         }
         if error.is_timeout() {
             return Some(Reading::TIMED_OUT);

@@ -19,6 +19,9 @@ use crate::resilience::Resilience;
 /// Makes a `reqwest` client resilient. Put it before middlewares that sign or trace each try, and behind those that look at
 /// the call as a whole.
 ///
+/// reqwest follows redirects below it, so an error never shows that nothing was done: what is not idempotent is sent once,
+/// also if there is no connection.
+///
 /// A call that is not sent, or has no answer in time, ends with [`reqwest_middleware::Error::Middleware`], in which there
 /// is an [`Error`] of this crate.
 #[derive(Clone, Debug)]
@@ -132,7 +135,9 @@ impl<'a> Exchange for Through<'a> {
     fn read(result: &Result<Answer, Self::Failure>) -> Reading {
         match result {
             Ok(answer) => Reading::of_head(answer.parts.status, &answer.parts.headers),
-            Err(error) => Reading::of_error(error),
+            // Whatever it was caused by: below here redirects are followed, and a connection that fails need not be the
+            // first of the try.
+            Err(error) => Reading { undone: false, ..Reading::of_error(error) },
         }
     }
 

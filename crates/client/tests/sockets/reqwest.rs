@@ -9,6 +9,7 @@ use http::Request;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use reqwest_middleware::ClientBuilder;
+use tidegate_client::engine::Reply;
 use tidegate_client::{Error, Policy, ResilientMiddleware};
 use tower::service_fn;
 
@@ -78,8 +79,59 @@ async fn nobody_listens() {
     server.door.abort();
     drop(server.door.await);
     let (client, middleware) = client(Policy::careful(Duration::from_secs(5)));
-    let request = client.post(format!("http://{}/", server.address)).body("hello");
+    let request = client.put(format!("http://{}/", server.address)).body("hello");
     assert!(request.send().await.is_err());
     let counts = middleware.resilience().snapshot(&server.address.to_string()).unwrap().caller.counts;
-    assert_eq!(counts.replied(tidegate_client::engine::Reply::NoConnection), 3);
+    assert_eq!(counts.replied(Reply::NoConnection), 3);
+}
+
+/// H8. Below the middleware reqwest follows redirects by itself, so a connection that fails need not be the first: a POST
+/// that was done, and whose redirect leads nowhere, is not done again.
+#[tokio::test]
+async fn what_was_done_before_a_redirect_is_not_done_again() {
+    let nowhere = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let done = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&done);
+    let server = serve(service_fn(move |_: Request<Incoming>| {
+        count.fetch_add(1, SeqCst);
+        let mut answer = status(303);
+        let location = format!("http://{nowhere}/").parse().unwrap();
+        answer.headers_mut().insert("location", location);
+        async { Ok::<_, Infallible>(answer) }
+    }))
+    .await;
+    let (client, middleware) = client(Policy::careful(Duration::from_secs(5)));
+    client.post(server.uri().to_string()).body("once").send().await.unwrap_err();
+    assert_eq!(done.load(SeqCst), 1);
+    let counts = middleware.resilience().snapshot(&server.address.to_string()).unwrap().caller.counts;
+    assert_eq!((counts.sent, counts.replied(Reply::NoConnection)), (1, 1));
+    // What may be done twice is tried again wherever it failed.
+    client.put(server.uri().to_string()).body("as often as you like").send().await.unwrap_err();
+    assert_eq!(done.load(SeqCst), 1 + 3);
+}
+
+/// What reqwest says is read, though the middleware's error stands before it: its own timeout is no broken connection.
+#[tokio::test]
+async fn a_timeout_of_reqwest_is_one() {
+    let server =
+        serve(service_fn(|_: Request<Incoming>| std::future::pending::<Result<_, Infallible>>())).await;
+    let middleware = ResilientMiddleware::new(Policy::careful(Duration::from_secs(5)));
+    let impatient = reqwest::Client::builder().timeout(Duration::from_millis(50)).build().unwrap();
+    let client = ClientBuilder::new(impatient).with(middleware.clone()).build();
+    client.post(server.uri().to_string()).send().await.unwrap_err();
+    let counts = middleware.resilience().snapshot(&server.address.to_string()).unwrap().caller.counts;
+    assert_eq!((counts.replied(Reply::TimedOut), counts.replied(Reply::Broken)), (1, 0));
+}
+
+/// Another of these middlewares below has decided already: what it refuses is not tried again (one layer only).
+#[tokio::test]
+async fn what_the_one_below_refuses_is_not_tried_again() {
+    let server = serve(service_fn(|_: Request<Incoming>| async { Ok::<_, Infallible>(status(200)) })).await;
+    let above = ResilientMiddleware::new(Policy::careful(Duration::from_secs(5)));
+    // Whatever it is asked comes too late.
+    let below = ResilientMiddleware::new(Policy::careful(Duration::ZERO));
+    let client = ClientBuilder::new(reqwest::Client::new()).with(above.clone()).with(below).build();
+    client.get(server.uri().to_string()).send().await.unwrap_err();
+    let counts = above.resilience().snapshot(&server.address.to_string()).unwrap().caller.counts;
+    assert_eq!((counts.sent, counts.retries), (1, 0));
 }
