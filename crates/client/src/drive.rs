@@ -166,7 +166,7 @@ async fn fly<E: Exchange>(
     upstream: &Arc<Upstream>,
     ask: &Ask,
     exchange: &mut E,
-    flight: Flight,
+    mut flight: Flight,
 ) -> (Flight, Came<E>) {
     let now = upstream.clock.now();
     let longest = ask.try_timeout.map_or(Timestamp::MAX, |longest| now.after(longest));

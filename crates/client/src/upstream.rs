@@ -86,9 +86,9 @@ impl Flight {
     }
 
     /// A second try beside this one.
-    pub(crate) fn hedge(&self) -> Option<Self> {
+    pub(crate) fn hedge(&mut self) -> Option<Self> {
         let mut caller = self.upstream.caller();
-        let sent = caller.hedge(self.upstream.clock.now(), self.sent.as_ref()?)?;
+        let sent = caller.hedge(self.upstream.clock.now(), self.sent.as_mut()?)?;
         Some(Self { upstream: Arc::clone(&self.upstream), sent: Some(sent) })
     }
 

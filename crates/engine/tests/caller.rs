@@ -302,29 +302,30 @@ fn a_hedge_is_paid_for_and_is_the_only_one() {
     }
     assert_eq!(caller.hedge_after(), Some(Duration::from_millis(18)));
     let budget = caller.snapshot(at(2_000)).budget;
-    let first = caller.send(at(2_000), NEVER).unwrap();
-    let second = caller.hedge(at(2_018), &first).unwrap();
+    let mut first = caller.send(at(2_000), NEVER).unwrap();
+    let mut second = caller.hedge(at(2_018), &mut first).unwrap();
+    assert!(caller.hedge(at(2_018), &mut first).is_none() && caller.hedge(at(2_018), &mut second).is_none());
     assert_eq!((second.number(), caller.snapshot(at(2_018)).budget), (2, budget - 1));
     caller.abandoned(at(2_020), first);
     stopped(caller.answered(at(2_020), second, ended(Reply::Success, Advice::Unsaid, NEVER), 0));
     for spent in 1..budget {
-        let first = caller.send(at(2_020), NEVER).unwrap();
-        assert!(caller.hedge(at(2_020), &first).is_some(), "{spent}");
+        let mut first = caller.send(at(2_020), NEVER).unwrap();
+        assert!(caller.hedge(at(2_020), &mut first).is_some(), "{spent}");
     }
-    let first = caller.send(at(2_020), NEVER).unwrap();
-    assert!(caller.hedge(at(2_020), &first).is_none(), "the budget is spent");
+    let mut first = caller.send(at(2_020), NEVER).unwrap();
+    assert!(caller.hedge(at(2_020), &mut first).is_none(), "the budget is spent");
 }
 
 #[test]
 fn nobody_hedges_against_an_upstream_that_is_not_well() {
     let mut caller = Caller::new(hedging());
-    let first = caller.send(at(0), NEVER).unwrap();
+    let mut first = caller.send(at(0), NEVER).unwrap();
     (0..5).for_each(|_| {
         let _step = one(&mut caller, 0, Reply::NoConnection).unwrap();
     });
-    assert!(caller.hedge(at(10), &first).is_none());
+    assert!(caller.hedge(at(10), &mut first).is_none());
     // Half open: probes are for those who need an answer.
-    assert!(caller.hedge(at(300), &first).is_none());
+    assert!(caller.hedge(at(300), &mut first).is_none());
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -414,7 +415,8 @@ impl Driver {
                 self.caller.abandoned(self.now, sent);
             }
             Operation::Hedge(which) if !self.sent.is_empty() => {
-                let (first, deadline) = &self.sent[which.index(self.sent.len())];
+                let at = which.index(self.sent.len());
+                let (first, deadline) = &mut self.sent[at];
                 let deadline = *deadline;
                 if let Some(second) = self.caller.hedge(self.now, first) {
                     self.extra += 1;
@@ -467,7 +469,74 @@ impl Driver {
     }
 }
 
+/// One call as a driver makes it: tries that fail, a second beside the one under way, and which of the two ends first.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    Hedge,
+    FirstFails,
+    LatestFails,
+    FirstIsLeft,
+}
+
+/// How many tries, and how many hedges, such a call has become.
+fn turns_of_a_call(caller: &mut Caller, attempts: u32, turns: &[Turn]) -> (u32, u32) {
+    let mut under_way = vec![caller.send(at(0), NEVER).unwrap()];
+    let (mut sends, mut hedges) = (1, 0);
+    for turn in turns {
+        let ended = match turn {
+            Turn::Hedge => {
+                let second = caller.hedge(at(0), under_way.last_mut().unwrap());
+                hedges += u32::from(second.is_some());
+                sends += u32::from(second.is_some());
+                under_way.extend(second);
+                continue;
+            }
+            Turn::FirstIsLeft if under_way.len() == 1 => continue,
+            Turn::FirstIsLeft => {
+                caller.abandoned(at(0), under_way.remove(0));
+                continue;
+            }
+            Turn::FirstFails => under_way.remove(0),
+            Turn::LatestFails => under_way.pop().unwrap(),
+        };
+        if !under_way.is_empty() {
+            caller.noted(at(0), ended, Reply::Unavailable);
+            continue;
+        }
+        match caller.answered(at(0), ended, self::ended(Reply::Unavailable, Advice::Unsaid, NEVER), 0) {
+            Step::Again(pause) => {
+                assert_eq!(pause.failures(), sends, "each try counts");
+                under_way.push(caller.resume(at(0), pause, NEVER, 0).unwrap());
+                sends += 1;
+                assert_eq!(under_way[0].number(), sends);
+            }
+            Step::Stop(stop) => {
+                assert!(stop == Stop::Attempts && sends == attempts, "{stop:?} after {sends}");
+                break;
+            }
+        }
+    }
+    (sends, hedges)
+}
+
 proptest! {
+    /// H5. A hedge is one of the tries of its call, whichever of the two ends first.
+    #[test]
+    fn a_call_has_its_tries_and_one_hedge(
+        attempts in 1..6_u32,
+        turns in prop::collection::vec(
+            prop::sample::select(vec![Turn::Hedge, Turn::FirstFails, Turn::LatestFails, Turn::FirstIsLeft]),
+            0..20,
+        ),
+    ) {
+        let budget = BudgetPolicy { percent: 100, burst: 1_000, per_minute: 0 };
+        let attempts = NonZeroU32::new(attempts).unwrap();
+        let mut caller =
+            Caller::new(CallerPolicy { attempts, budget, breaker: None, throttle: None, ..hedging() });
+        let (sends, hedges) = turns_of_a_call(&mut caller, attempts.get(), &turns);
+        prop_assert!(sends <= attempts.get() && hedges <= 1, "{sends} tries, {hedges} hedges");
+    }
+
     #[test]
     fn retries_are_paid_for_in_time_and_never_early(operations in operations()) {
         let mut driver = Driver::new();

@@ -89,3 +89,19 @@ async fn two_that_hang_end_at_the_deadline() {
     let now = calls.resilience().snapshot("orders").unwrap();
     assert_eq!((now.in_flight, now.caller.counts.hedges), (0, 1));
 }
+
+/// H5. A hedge that is overtaken by a retry is one of the three tries that there may be, and the only one of its kind.
+#[tokio::test(start_paused = true)]
+async fn a_hedge_is_one_of_the_tries() {
+    let script = Script::new([OK]);
+    let calls = warm(&script).await;
+    let before = script.seen().len();
+    script.says([Says::After(50, 503)]);
+    assert_eq!(status(&get(&calls).await), 503);
+    let said: Vec<_> = script.seen()[before..]
+        .iter()
+        .map(|seen| seen.headers["x-envoy-attempt-count"].to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(said, ["1", "2", "3"]);
+    assert_eq!(counts(&calls).hedges, 1);
+}

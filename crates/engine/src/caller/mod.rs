@@ -14,6 +14,7 @@ mod policy;
 pub use policy::{BudgetPolicy, CallerPolicy, HedgePolicy, ThrottlePolicy};
 
 mod words;
+use words::Tries;
 pub use words::{Advice, CallerCounts, CallerSnapshot, Declined, Ended, Pause, Reply, Sent, Step, Stop};
 
 mod pace;
@@ -116,19 +117,20 @@ impl Caller {
     /// The first try of a call is sent now.
     pub fn send(&mut self, now: Timestamp, deadline: Timestamp) -> Result<Sent, Declined> {
         let now = self.advance(now);
-        let sent = self.in_time(now, deadline).and_then(|()| self.pass(now, 1));
+        let sent =
+            self.in_time(now, deadline).and_then(|()| self.pass(now, Tries { sent: 1, hedged: false }));
         sent.inspect_err(|declined| self.declined(*declined))
     }
 
     /// A try has ended. What is done about it.
     pub fn answered(&mut self, now: Timestamp, sent: Sent, ended: Ended, random: u64) -> Step {
         let now = self.advance(now);
-        let failures = sent.number;
+        let tries = sent.tries;
         self.learn(now, sent, ended.reply);
-        let stop = match self.may_repeat(now, failures, ended, random) {
+        let stop = match self.may_repeat(now, tries.sent, ended, random) {
             Ok(until) if self.budget.try_spend() => {
                 self.counts.retries = self.counts.retries.saturating_add(1);
-                return Step::Again(Pause { failures, until });
+                return Step::Again(Pause { tries, until });
             }
             Ok(_) => Stop::Budget,
             Err(stop) => stop,
@@ -162,7 +164,8 @@ impl Caller {
         let now = self.advance(now);
         let asked = self.in_time(now, deadline).and_then(|()| self.may_pass(now));
         let asked = asked.and_then(|()| self.is_not_held_back(now, random));
-        match asked.and_then(|()| self.pass(now, pause.failures.saturating_add(1))) {
+        let tries = Tries { sent: pause.tries.sent.saturating_add(1), ..pause.tries };
+        match asked.and_then(|()| self.pass(now, tries)) {
             Ok(sent) => Ok(sent),
             Err(declined) => {
                 self.declined(declined);
@@ -185,15 +188,19 @@ impl Caller {
     }
 
     /// Asks a second time while the first is under way, if the budget allows it and the upstream is well. What is asked
-    /// has to be such that doing it twice is as good as once.
-    pub fn hedge(&mut self, now: Timestamp, first: &Sent) -> Option<Sent> {
+    /// has to be such that doing it twice is as good as once. It is one of the tries of its call, and there is one at most.
+    pub fn hedge(&mut self, now: Timestamp, first: &mut Sent) -> Option<Sent> {
         let now = self.advance(now);
         let is_well = self.state(now) == BreakerState::Closed;
-        if self.pace.is_none() || !is_well || first.number >= self.attempts || !self.budget.try_spend() {
+        let Tries { sent, hedged } = first.tries;
+        let may_hedge = self.pace.is_some() && is_well && !hedged && sent < self.attempts;
+        if !may_hedge || !self.budget.try_spend() {
             return None;
         }
-        match self.pass(now, first.number.saturating_add(1)) {
+        match self.pass(now, Tries { sent: sent.saturating_add(1), hedged: true }) {
             Ok(sent) => {
+                // Whichever of the two goes on knows of both.
+                first.tries = sent.tries;
                 bump(&mut self.counts.hedges);
                 Some(sent)
             }
@@ -239,13 +246,14 @@ impl Caller {
         if held_back { Err(Declined::Throttled) } else { Ok(()) }
     }
 
-    fn pass(&mut self, now: Timestamp, number: u32) -> Result<Sent, Declined> {
+    /// The latest of these tries is sent.
+    fn pass(&mut self, now: Timestamp, tries: Tries) -> Result<Sent, Declined> {
         let pass = match &mut self.breaker {
             Some(breaker) => Some(breaker.try_pass(now).map_err(Declined::BreakerOpen)?),
             None => None,
         };
         bump(&mut self.counts.sent);
-        Ok(Sent { number, at: now, pass })
+        Ok(Sent { number: tries.sent, tries, at: now, pass })
     }
 
     fn state(&self, now: Timestamp) -> BreakerState {

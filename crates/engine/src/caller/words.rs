@@ -70,12 +70,22 @@ pub struct Ended {
     pub deadline: Timestamp,
 }
 
+/// The tries of one call so far. Whatever of a call goes on knows of all of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tries {
+    /// How many were sent, hedges among them.
+    pub(super) sent: u32,
+    /// One of them was a hedge.
+    pub(super) hedged: bool,
+}
+
 /// A try that is under way. It ends in [`Caller::answered`](super::Caller::answered) or
 /// [`Caller::abandoned`](super::Caller::abandoned). There is no way to copy it.
 #[derive(Debug)]
 #[must_use = "a try that does not end teaches the caller nothing"]
 pub struct Sent {
     pub(super) number: u32,
+    pub(super) tries: Tries,
     pub(super) at: Timestamp,
     pub(super) pass: Option<Pass>,
 }
@@ -92,7 +102,7 @@ impl Sent {
 #[derive(Debug)]
 #[must_use = "a retry that is neither sent nor given up stays paid for"]
 pub struct Pause {
-    pub(super) failures: u32,
+    pub(super) tries: Tries,
     pub(super) until: Timestamp,
 }
 
@@ -102,9 +112,9 @@ impl Pause {
         self.until
     }
 
-    /// How many tries have failed before it.
+    /// How many tries were sent before it; a hedge is one.
     pub const fn failures(&self) -> u32 {
-        self.failures
+        self.tries.sent
     }
 }
 
