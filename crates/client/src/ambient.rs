@@ -2,7 +2,7 @@
 //!
 //! Three layers that try three times each are 27 calls at the bottom. Two things keep it at one layer. Whoever serves a
 //! request that is a retry does not try again itself. And whoever has tried in vain says so in its own answer
-//! (`x-should-retry: false`), so that the layer above does not start over.
+//! (`x-should-retry: false`; of gRPC `grpc-retry-pushback-ms: -1`), so that the layer above does not start over.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,13 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use http::header::HeaderName;
-use http::{HeaderMap, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::deadline::{self, Deadline, DeadlineField};
+use crate::reading;
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// gRFC A6: a negative number is a no.
+const GRPC_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
 tokio::task_local! {
     static CURRENT: Ambient;
@@ -132,11 +135,23 @@ where
         let future = CURRENT.sync_scope(ambient.clone(), || self.inner.call(request));
         Box::pin(async move {
             let mut response = ambient.clone().scope(future).await?;
-            let failed = response.status().is_server_error() || response.status().as_u16() == 429;
-            if failed && ambient.is_exhausted() {
-                response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+            if ambient.is_exhausted()
+                && let Some((name, value)) = no(response.status(), response.headers())
+            {
+                response.headers_mut().insert(name, HeaderValue::from_static(value));
             }
             Ok(response)
         })
+    }
+}
+
+/// How an answer that is a failure says that it is not to be tried again. Of gRPC's those that have their status in the
+/// head, which are all that have nothing before it; behind messages nobody tries again.
+fn no(status: StatusCode, headers: &HeaderMap) -> Option<(HeaderName, &'static str)> {
+    match reading::grpc_status(status, headers) {
+        Some(b"0") => None,
+        Some(_) => Some((GRPC_PUSHBACK, "-1")),
+        None => (status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS)
+            .then_some((SHOULD_RETRY, "false")),
     }
 }

@@ -77,6 +77,12 @@ pub(crate) enum End<A, F> {
 
 type Came<E> = Option<Result<<E as Exchange>::Answer, <E as Exchange>::Failure>>;
 
+/// What has come of the last try, while the next is not sent yet.
+struct Last<E: Exchange> {
+    came: Came<E>,
+    reading: Reading,
+}
+
 /// Makes a call.
 pub(crate) async fn drive<E: Exchange>(
     upstream: &Arc<Upstream>,
@@ -84,13 +90,19 @@ pub(crate) async fn drive<E: Exchange>(
     exchange: &mut E,
 ) -> End<E::Answer, E::Failure> {
     if let Err(declined) = upstream.arrive(ask.deadline) {
-        return refused(upstream, None::<Came<E>>, declined.into());
+        return refused::<E>(upstream, ask, None, declined.into());
     }
-    let mut earlier: Option<(Paused, Came<E>)> = None;
+    let mut earlier: Option<(Paused, Last<E>)> = None;
     loop {
         let slot = match upstream.room.enter(upstream.clock, ask.deadline).await {
             Ok(slot) => slot,
-            Err(refusal) => return refused(upstream, earlier.map(|(_, came)| came), refusal),
+            Err(refusal) => {
+                let last = earlier.map(|(paused, last)| {
+                    paused.decline();
+                    last
+                });
+                return refused(upstream, ask, last, refusal);
+            }
         };
         let (flight, last) = match earlier.take() {
             None => (upstream.send(ask.deadline), None),
@@ -98,7 +110,7 @@ pub(crate) async fn drive<E: Exchange>(
         };
         let flight = match flight {
             Ok(flight) => flight,
-            Err(declined) => return refused(upstream, last, declined.into()),
+            Err(declined) => return refused(upstream, ask, last, declined.into()),
         };
         drop(last);
         let (flight, came) = fly(upstream, ask, exchange, flight).await;
@@ -115,7 +127,7 @@ pub(crate) async fn drive<E: Exchange>(
                 upstream.meter.retried();
                 drop(slot);
                 let came = pause::<E>(upstream, &paused, came).await;
-                earlier = Some((paused, came));
+                earlier = Some((paused, Last { came, reading }));
             }
         }
     }
@@ -131,13 +143,18 @@ async fn pause<E: Exchange>(upstream: &Upstream, paused: &Paused, mut came: Came
     came
 }
 
-/// Nothing is sent now. An answer that there was before is the end then; what there was of a failure is, too.
-fn refused<A, F>(upstream: &Upstream, last: Option<Option<Result<A, F>>>, refusal: Refusal) -> End<A, F> {
+/// Nothing is sent now. What came of an earlier try is the end then, as if no other had been decided on.
+fn refused<E: Exchange>(
+    upstream: &Upstream,
+    ask: &Ask,
+    last: Option<Last<E>>,
+    refusal: Refusal,
+) -> End<E::Answer, E::Failure> {
     upstream.meter.refused(refusal);
-    match last {
-        Some(came) => end(came, None),
-        None => End::Refused(refusal),
-    }
+    let Some(last) = last else { return End::Refused(refusal) };
+    upstream.meter.stopped(Stop::Declined);
+    mark(ask, last.reading, Stop::Declined);
+    end(last.came, None)
 }
 
 fn end<A, F>(came: Option<Result<A, F>>, slot: Option<Slot>) -> End<A, F> {
@@ -150,7 +167,10 @@ fn end<A, F>(came: Option<Result<A, F>>, slot: Option<Slot>) -> End<A, F> {
 
 /// Tells the request that is being served that a call for it has failed for good, if this was the layer to try again.
 fn mark(ask: &Ask, reading: Reading, stop: Stop) {
-    let tried = matches!(stop, Stop::Told | Stop::Attempts | Stop::Deadline | Stop::Budget);
+    let tried = match stop {
+        Stop::Told | Stop::Attempts | Stop::Deadline | Stop::Budget | Stop::Declined => true,
+        Stop::Answered | Stop::NotRepeatable => false,
+    };
     if let Some(ambient) = ask.ambient.as_ref().filter(|_| tried && reading.reply.is_passing()) {
         ambient.exhaust();
     }

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use http::header::{CONTENT_TYPE, HeaderName};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use tidegate_engine::{Advice, Reply};
 
 use crate::advice;
@@ -84,11 +84,7 @@ fn http(status: StatusCode) -> Reply {
 /// An answer in trailers only has the status of gRPC in its head. Others have it behind the messages, when there is
 /// nothing to be decided any more.
 fn grpc(status: StatusCode, headers: &HeaderMap) -> Option<Reply> {
-    const STATUS: HeaderName = HeaderName::from_static("grpc-status");
-    if status != StatusCode::OK {
-        return None;
-    }
-    Some(match headers.get(STATUS)?.as_bytes() {
+    Some(match grpc_status(status, headers)? {
         // DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, INTERNAL, UNAVAILABLE, DATA_LOSS.
         b"4" => Reply::TimedOut,
         b"8" => Reply::Refused,
@@ -96,6 +92,12 @@ fn grpc(status: StatusCode, headers: &HeaderMap) -> Option<Reply> {
         b"13" | b"15" => Reply::Failed,
         _ => Reply::Success,
     })
+}
+
+/// The status of gRPC in a head that has one.
+pub(crate) fn grpc_status(status: StatusCode, headers: &HeaderMap) -> Option<&[u8]> {
+    const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+    if status == StatusCode::OK { headers.get(STATUS).map(HeaderValue::as_bytes) } else { None }
 }
 
 /// Whether a request is one of gRPC.
@@ -156,7 +158,6 @@ fn own_error(error: &Error) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     #[test]
     fn what_a_status_says() {

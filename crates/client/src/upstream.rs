@@ -151,6 +151,13 @@ impl Paused {
         self.pause.as_ref().map_or(Timestamp::ZERO, Pause::until)
     }
 
+    /// There is no place for it.
+    pub(crate) fn decline(mut self) {
+        if let Some(pause) = self.pause.take() {
+            self.upstream.caller().decline(self.upstream.clock.now(), pause);
+        }
+    }
+
     /// It is sent now.
     pub(crate) fn resume(mut self) -> Result<Flight, Declined> {
         let Some(pause) = self.pause.take() else { return Err(Declined::Deadline) };

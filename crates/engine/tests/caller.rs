@@ -144,6 +144,11 @@ fn what_is_not_sent_is_given_back() {
     assert_eq!(caller.resume(at(50), pause, at(50), 0).unwrap_err(), Declined::Deadline);
     let snapshot = caller.snapshot(at(50));
     assert_eq!((snapshot.budget, snapshot.counts.given_up, snapshot.counts.retries), (1, 2, 2));
+    assert_eq!(snapshot.counts.stopped(Stop::Declined), 1, "whoever gave up did not wait for an end");
+    let pause = again(one(&mut caller, 50, Reply::Unavailable).unwrap());
+    caller.decline(at(50), pause);
+    let snapshot = caller.snapshot(at(50));
+    assert_eq!((snapshot.budget, snapshot.counts.stopped(Stop::Declined)), (1, 2));
 }
 
 /// aws-sdk-go-v2#3550. After a night without a call there is a retry again.

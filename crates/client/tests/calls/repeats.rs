@@ -2,7 +2,9 @@
 
 use super::*;
 use http::HeaderValue;
-use tidegate_client::Ambient;
+use tidegate_client::engine::Stop;
+use tidegate_client::{Ambient, AmbientLayer, RoomPolicy};
+use tower::service_fn;
 
 #[tokio::test(start_paused = true)]
 async fn what_may_be_done_twice_is_tried_again() {
@@ -106,4 +108,58 @@ async fn inside_anothers_retry_there_is_none() {
     let policy = Policy { upstream_retries: true, ..policy };
     assert_eq!(status(&get(&client(policy, &script)).await), 503);
     assert_eq!(script.seen().len(), 1);
+}
+
+/// H6. A retry that is decided on and then not sent, here for want of a place, is the end of the call like any other: it
+/// is counted, and the layer above does not start over.
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_is_declined_is_the_end_too() {
+    let room = RoomPolicy { calls: 1, waiting: 0, wait: Duration::ZERO };
+    let policy = Policy { room, ..policy() };
+    let script = Script::new([Says::Status(503, &[("retry-after-ms", "200")]), Says::After(60_000, 200)]);
+    let calls = client(policy.clone(), &script);
+    let ambient = Ambient::of(&HeaderMap::new(), &policy.attempt_field, &policy.deadline_fields);
+    let (served, pausing) = (ambient.clone(), calls.clone());
+    let pausing = tokio::spawn(async move { served.scope(get(&pausing)).await });
+    sleep(Duration::from_millis(100)).await;
+    let other = tokio::spawn({
+        let calls = calls.clone();
+        async move { get(&calls).await }
+    });
+    assert_eq!(status(&pausing.await.unwrap()), 503);
+    other.abort();
+    assert!(ambient.is_exhausted());
+    let now = calls.resilience().snapshot("orders").unwrap().caller;
+    assert_eq!((now.counts.stopped(Stop::Declined), now.counts.given_up, now.budget), (1, 1, 10));
+}
+
+/// The answer to a request for which another was made in vain says so: of HTTP in one field, of gRPC, whose failures come
+/// with 200, in its own (gRFC A6).
+#[tokio::test(start_paused = true)]
+async fn what_was_tried_in_vain_is_marked() {
+    const PUSHBACK: &str = "grpc-retry-pushback-ms";
+    for (made, fields, marked) in [
+        (503, &[][..], Some(("x-should-retry", "false"))),
+        (429, &[], Some(("x-should-retry", "false"))),
+        (404, &[], None),
+        (200, &[], None),
+        (200, &[("grpc-status", "14")], Some((PUSHBACK, "-1"))),
+        (200, &[("grpc-status", "2")], Some((PUSHBACK, "-1"))),
+        (200, &[("grpc-status", "0")], None),
+    ] {
+        let calls = client(policy(), &Script::new([UNAVAILABLE]));
+        let service = service_fn(move |_: Request<()>| {
+            let calls = calls.clone();
+            async move {
+                assert_eq!(status(&get(&calls).await), 503);
+                let answer = Response::builder().status(made);
+                fields.iter().fold(answer, |answer, (name, value)| answer.header(*name, *value)).body(())
+            }
+        });
+        let answer = AmbientLayer::new(&policy()).layer(service).call(Request::new(())).await.unwrap();
+        let found = ["x-should-retry", PUSHBACK]
+            .into_iter()
+            .find_map(|name| Some((name, answer.headers().get(name)?.to_str().unwrap())));
+        assert_eq!(found, marked, "{made} {fields:?}");
+    }
 }

@@ -30,7 +30,7 @@ use throttle::Throttle;
 /// ```text
 /// arrive ── send ──► Sent ── answered ──► Stop
 ///    │       │         │         └──────► Again(Pause) ── resume ──► Sent …
-///    │       │         └ abandoned              └ give_up
+///    │       │         └ abandoned              └ decline, give_up
 ///    └───────┴ Declined
 /// ```
 ///
@@ -38,7 +38,7 @@ use throttle::Throttle;
 /// wait in line afterwards. [`send`](Self::send) is the moment at which it is sent. What came of it goes into
 /// [`answered`](Self::answered), which says whether, and when, it is tried again. A [`Sent`] or a [`Pause`] that is
 /// dropped by whoever wanted the answer has to be handed back, to [`abandoned`](Self::abandoned) and
-/// [`give_up`](Self::give_up).
+/// [`give_up`](Self::give_up); a retry for which the driver has no place, to [`decline`](Self::decline).
 ///
 /// # What is promised
 ///
@@ -169,13 +169,20 @@ impl Caller {
             Ok(sent) => Ok(sent),
             Err(declined) => {
                 self.declined(declined);
-                self.give_up(now, pause);
+                self.decline(now, pause);
                 Err(declined)
             }
         }
     }
 
-    /// The retry is not made after all. What it cost is given back.
+    /// Somebody waits for the retry, and its driver cannot send it: there is no place for it. What it cost is given back, and
+    /// the last answer holds.
+    pub fn decline(&mut self, now: Timestamp, pause: Pause) {
+        bump(&mut self.counts.stops[Stop::Declined as usize]);
+        self.give_up(now, pause);
+    }
+
+    /// The retry is not made after all, and nobody waits for it. What it cost is given back.
     pub fn give_up(&mut self, now: Timestamp, _: Pause) {
         self.advance(now);
         bump(&mut self.counts.given_up);

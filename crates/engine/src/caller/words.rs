@@ -97,8 +97,8 @@ impl Sent {
     }
 }
 
-/// A try that is decided on and paid for, and not sent yet. It ends in [`Caller::resume`](super::Caller::resume) or
-/// [`Caller::give_up`](super::Caller::give_up), which gives back what it cost. There is no way to copy it.
+/// A try that is decided on and paid for, and not sent yet. It ends in [`Caller::resume`](super::Caller::resume), or
+/// in [`Caller::decline`](super::Caller::decline) or [`Caller::give_up`](super::Caller::give_up), which give back what it cost. There is no way to copy it.
 #[derive(Debug)]
 #[must_use = "a retry that is neither sent nor given up stays paid for"]
 pub struct Pause {
@@ -143,17 +143,20 @@ pub enum Stop {
     Deadline,
     /// The budget is spent.
     Budget,
+    /// The next was decided on, and when its time had come it could not be sent.
+    Declined,
 }
 
 impl Stop {
     /// Every reason with its name in metrics. `stop as usize` is its index here.
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub const ALL: [(Self, &'static str); 7] = [
         (Self::Answered, "answered"),
         (Self::NotRepeatable, "not_repeatable"),
         (Self::Told, "told"),
         (Self::Attempts, "attempts"),
         (Self::Deadline, "deadline"),
         (Self::Budget, "budget"),
+        (Self::Declined, "declined"),
     ];
 }
 
