@@ -25,6 +25,8 @@ pub struct AnswerBody<B> {
     inner: Option<Pin<Box<B>>>,
     /// Read already.
     ahead: VecDeque<Frame<Bytes>>,
+    /// How it broke off behind that.
+    broken: Option<Error>,
     slot: Option<Slot>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
@@ -36,7 +38,7 @@ where
 {
     pub(crate) fn new(body: B) -> Self {
         let inner = (!body.is_end_stream()).then(|| Box::pin(body));
-        Self { inner, ahead: VecDeque::new(), slot: None, deadline: None }
+        Self { inner, ahead: VecDeque::new(), broken: None, slot: None, deadline: None }
     }
 
     /// It is given to whoever called. What has ended holds nothing.
@@ -65,10 +67,19 @@ where
                         None => return,
                     }
                 }
-                // An answer that broke off while nobody had asked for it is as good as one that ended there.
-                Some(Err(_)) | None => self.inner = None,
+                Some(Err(error)) => {
+                    // It may be the last after all, and must not pass for a whole one then.
+                    self.broken = Some(Error::Service(error.into()));
+                    self.inner = None;
+                }
+                None => self.inner = None,
             }
         }
+    }
+
+    /// Whether nothing more of it is to come, so that its connection is free.
+    pub(crate) const fn has_settled(&self) -> bool {
+        self.inner.is_none()
     }
 
     fn end(&mut self) {
@@ -95,7 +106,7 @@ where
         if let Some(frame) = this.ahead.pop_front() {
             return Poll::Ready(Some(Ok(frame)));
         }
-        let Some(inner) = &mut this.inner else { return Poll::Ready(None) };
+        let Some(inner) = &mut this.inner else { return Poll::Ready(this.broken.take().map(Err)) };
         // The deadline is looked at first: a body that always has something ready must not outlive it.
         if let Some(deadline) = &mut this.deadline
             && deadline.as_mut().poll(cx).is_ready()
@@ -112,12 +123,18 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ahead.is_empty() && self.inner.as_ref().is_none_or(|inner| inner.is_end_stream())
+        self.ahead.is_empty()
+            && self.broken.is_none()
+            && self.inner.as_ref().is_none_or(|inner| inner.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
         let ahead: u64 = self.ahead.iter().filter_map(Frame::data_ref).map(|data| data.len() as u64).sum();
-        let rest = self.inner.as_ref().map_or_else(|| SizeHint::with_exact(0), |inner| inner.size_hint());
+        let rest = match (&self.inner, &self.broken) {
+            (Some(inner), _) => inner.size_hint(),
+            (None, None) => SizeHint::with_exact(0),
+            (None, Some(_)) => SizeHint::new(),
+        };
         let mut size = SizeHint::new();
         size.set_lower(rest.lower().saturating_add(ahead));
         if let Some(upper) = rest.upper() {
@@ -130,5 +147,41 @@ where
 impl<B> fmt::Debug for AnswerBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnswerBody").field("holds_place", &self.slot.is_some()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::{BodyExt, channel::Channel};
+
+    /// An answer that breaks off while it is read ahead breaks off for whoever is given it, at the same place: it is not
+    /// complete because a retry was declined.
+    #[tokio::test]
+    async fn what_broke_off_ahead_breaks_off() {
+        let (mut sender, channel) = Channel::<Bytes, BoxError>::new(4);
+        let mut body = AnswerBody::new(channel);
+        sender.send_data(Bytes::from_static(b"half of")).await.unwrap();
+        sender.abort("the connection broke".into());
+        body.settle().await;
+        assert!(body.has_settled() && !body.is_end_stream());
+        assert!(body.size_hint().upper().is_none(), "nobody knows how much is missing");
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "half of");
+        let error = body.frame().await.unwrap().unwrap_err();
+        assert!(matches!(&error, Error::Service(error) if error.to_string() == "the connection broke"));
+        assert!(body.frame().await.is_none() && body.is_end_stream());
+    }
+
+    /// What ends well is as long as it is.
+    #[tokio::test]
+    async fn what_was_read_ahead_is_whole() {
+        let (mut sender, channel) = Channel::<Bytes, BoxError>::new(4);
+        let mut body = AnswerBody::new(channel);
+        sender.send_data(Bytes::from_static(b"all of it")).await.unwrap();
+        drop(sender);
+        body.settle().await;
+        assert!(body.has_settled());
+        assert_eq!(body.size_hint().exact(), Some(9));
+        assert_eq!(body.collect().await.unwrap().to_bytes(), "all of it");
     }
 }

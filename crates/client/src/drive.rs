@@ -61,6 +61,9 @@ pub(crate) trait Exchange {
 
     /// Reads what is left of an answer that may not be the last, so that its connection is free during the pause.
     fn settle(answer: &mut Self::Answer) -> impl Future<Output = ()> + Send;
+
+    /// Whether nothing of an answer is left to be read.
+    fn has_settled(answer: &Self::Answer) -> bool;
 }
 
 /// How a call ends.
@@ -81,6 +84,8 @@ type Came<E> = Option<Result<<E as Exchange>::Answer, <E as Exchange>::Failure>>
 struct Last<E: Exchange> {
     came: Came<E>,
     reading: Reading,
+    /// That of an answer of which not all has been read, and whose connection is in use. The next try is made in it.
+    slot: Option<Slot>,
 }
 
 /// Makes a call.
@@ -94,7 +99,12 @@ pub(crate) async fn drive<E: Exchange>(
     }
     let mut earlier: Option<(Paused, Last<E>)> = None;
     loop {
-        let slot = match upstream.room.enter(upstream.clock, ask.deadline).await {
+        let held = earlier.as_mut().and_then(|(_, last)| last.slot.take());
+        let entered = match held {
+            Some(slot) => Ok(slot),
+            None => upstream.room.enter(upstream.clock, ask.deadline).await,
+        };
+        let slot = match entered {
             Ok(slot) => slot,
             Err(refusal) => {
                 let last = earlier.map(|(paused, last)| {
@@ -110,7 +120,10 @@ pub(crate) async fn drive<E: Exchange>(
         };
         let flight = match flight {
             Ok(flight) => flight,
-            Err(declined) => return refused(upstream, ask, last, declined.into()),
+            Err(declined) => {
+                let last = last.map(|last| Last { slot: Some(slot), ..last });
+                return refused(upstream, ask, last, declined.into());
+            }
         };
         drop(last);
         let (flight, came) = fly(upstream, ask, exchange, flight).await;
@@ -125,22 +138,29 @@ pub(crate) async fn drive<E: Exchange>(
             }
             Ok(paused) => {
                 upstream.meter.retried();
-                drop(slot);
-                let came = pause::<E>(upstream, &paused, came).await;
-                earlier = Some((paused, Last { came, reading }));
+                let last = pause::<E>(upstream, &paused, Last { came, reading, slot: Some(slot) }).await;
+                earlier = Some((paused, last));
             }
         }
     }
 }
 
-/// Waits until the retry is to be sent, and meanwhile reads what there is of the answer.
-async fn pause<E: Exchange>(upstream: &Upstream, paused: &Paused, mut came: Came<E>) -> Came<E> {
+/// Waits until the retry is to be sent, and meanwhile reads what there is of the answer. With nothing left to be read there
+/// is no place to be held.
+async fn pause<E: Exchange>(upstream: &Upstream, paused: &Paused, mut last: Last<E>) -> Last<E> {
     let until = upstream.clock.instant(paused.until());
-    if let Some(Ok(answer)) = &mut came {
-        let _settled = timeout_at(until, E::settle(answer)).await;
+    let is_read = match &mut last.came {
+        Some(Ok(answer)) => {
+            let _settled = timeout_at(until, E::settle(answer)).await;
+            E::has_settled(answer)
+        }
+        Some(Err(_)) | None => true,
+    };
+    if is_read {
+        last.slot = None;
     }
     sleep_until(until).await;
-    came
+    last
 }
 
 /// Nothing is sent now. What came of an earlier try is the end then, as if no other had been decided on.
@@ -154,7 +174,7 @@ fn refused<E: Exchange>(
     let Some(last) = last else { return End::Refused(refusal) };
     upstream.meter.stopped(Stop::Declined);
     mark(ask, last.reading, Stop::Declined);
-    end(last.came, None)
+    end(last.came, last.slot)
 }
 
 fn end<A, F>(came: Option<Result<A, F>>, slot: Option<Slot>) -> End<A, F> {

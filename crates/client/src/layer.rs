@@ -204,6 +204,10 @@ where
     async fn settle(answer: &mut Self::Answer) {
         answer.body_mut().settle().await;
     }
+
+    fn has_settled(answer: &Self::Answer) -> bool {
+        answer.body().has_settled()
+    }
 }
 
 /// Says in a request which try it is, and what is left of the deadline.

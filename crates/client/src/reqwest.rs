@@ -144,4 +144,8 @@ impl<'a> Exchange for Through<'a> {
     async fn settle(answer: &mut Answer) {
         answer.body.settle().await;
     }
+
+    fn has_settled(answer: &Answer) -> bool {
+        answer.body.has_settled()
+    }
 }

@@ -33,12 +33,16 @@ pub(crate) enum Says {
     Status(u16, &'static [(&'static str, &'static str)]),
     /// The same after so many milliseconds.
     After(u64, u16),
+    /// A status and fields, before a body that is too long to be read ahead.
+    Long(u16, &'static [(&'static str, &'static str)]),
     /// There is no connection.
     Unreachable,
     /// The connection breaks.
     Reset,
 }
 
+/// Sixteen KiB and one.
+pub(crate) const LONG: usize = 16 * 1024 + 1;
 pub(crate) const OK: Says = Says::Status(200, &[]);
 pub(crate) const UNAVAILABLE: Says = Says::Status(503, &[]);
 
@@ -92,8 +96,13 @@ impl Service<Request<ReplayBody<Full<Bytes>>>> for Script {
             let body = body.collect().await?.to_bytes();
             let seen = Seen { at: now(), headers: parts.headers, body };
             script.seen.lock().unwrap().push(seen);
+            let mut length = 0;
             let (status, fields) = match script.next() {
                 Says::Status(status, fields) => (status, fields),
+                Says::Long(status, fields) => {
+                    length = LONG;
+                    (status, fields)
+                }
                 Says::After(millis, status) => {
                     sleep(Duration::from_millis(millis)).await;
                     (status, &[][..])
@@ -104,7 +113,8 @@ impl Service<Request<ReplayBody<Full<Bytes>>>> for Script {
             let response = Response::builder().status(status);
             let response =
                 fields.iter().fold(response, |response, (name, value)| response.header(*name, *value));
-            Ok(response.body(Full::new(Bytes::from_static(b"answer")))?)
+            let body = if length == 0 { Bytes::from_static(b"answer") } else { vec![b'.'; length].into() };
+            Ok(response.body(Full::new(body))?)
         })
     }
 }

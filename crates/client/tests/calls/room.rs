@@ -114,6 +114,34 @@ async fn a_pause_holds_no_place() {
     assert_eq!(status(&pausing.await.unwrap()), 200);
 }
 
+/// A8. An answer that is too long to be read ahead is still on its connection during the pause, and holds its place: the
+/// retry is made in it, and if it is not, the answer that is given keeps it until its body has ended.
+#[tokio::test(start_paused = true)]
+async fn a_long_answer_keeps_its_place() {
+    const LONG_503: Says = Says::Long(503, &[("retry-after-ms", "200")]);
+    let script = Script::new([LONG_503, OK]);
+    let calls = client(narrow(1, 0, 0), &script);
+    let pausing = spawn(&calls);
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(in_flight(&calls), (1, 0));
+    assert!(matches!(get(&calls).await, Err(Error::Refused(Refusal::NoRoom))));
+    assert_eq!(status(&pausing.await.unwrap()), 200);
+    // The same, with a breaker that has opened meanwhile.
+    let mut policy = narrow(2, 0, 0);
+    policy.caller.breaker = CallerPolicy::careful(Duration::from_secs(5)).breaker;
+    let script = Script::new([LONG_503, Says::Unreachable]);
+    let calls = client(policy, &script);
+    let pausing = spawn(&calls);
+    sleep(Duration::from_millis(100)).await;
+    while counts(&calls).breaker_open == 0 {
+        drop(get(&calls).await);
+    }
+    let answer = pausing.await.unwrap();
+    assert_eq!((status(&answer), in_flight(&calls)), (503, (1, 0)));
+    assert_eq!(answer.unwrap().into_body().collect().await.unwrap().to_bytes().len(), LONG);
+    assert_eq!(in_flight(&calls), (0, 0));
+}
+
 /// Many threads, a real clock: never more than there is room for, and nothing is left behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_come_and_go_at_once() {
