@@ -265,6 +265,7 @@ mod tests {
             key,
             quota: Quota::new(NonZeroU32::MIN, Duration::from_secs(3600), burst).unwrap(),
             max_keys: NonZeroU32::new(100).unwrap(),
+            show_key: false,
             paths: vec![PathPattern::Under("/api".into())],
         };
         Rule::new(&policy, before, Timestamp::ZERO)

@@ -43,7 +43,7 @@ pub use lint::{Lint, LintCode};
 pub mod words;
 
 mod settings;
-pub use settings::{Setting, ValueSource, set_by_flag};
+pub use settings::{Setting, ValueSource, set_by_environment, set_by_flag};
 
 mod quick;
 pub use quick::QuickStart;

@@ -83,6 +83,8 @@ pub struct Server {
     pub admin: SocketAddr,
     /// The file that holds what whoever changes something over the admin address has to know; nobody can if `None`.
     pub admin_token_file: Option<PathBuf>,
+    /// Names that the admin side answers to beside `localhost` and addresses, in lower case.
+    pub admin_hosts: Vec<String>,
     /// Event-loop threads; 0 means one for each core.
     pub workers: u16,
     /// Client connections open at once; the excess waits in the kernel's backlog.
@@ -368,6 +370,8 @@ pub struct RateLimit {
     pub quota: Quota,
     /// How many keys are told apart at once.
     pub max_keys: NonZeroU32,
+    /// Whether values of a header that is counted by are shown whole to whoever looks at the gateway.
+    pub show_key: bool,
     /// Which paths; empty means every route.
     pub paths: Vec<PathPattern>,
 }

@@ -3,7 +3,7 @@
 //! It is made of what was read, after nothing was found wrong with it, and decides nothing. Values are shown as TOML; what
 //! they mean is in the [`Policy`](crate::Policy).
 
-use crate::keys::{Absent, Section, Shape};
+use crate::keys::{Absent, Key, ROOT, Section, Shape};
 use crate::problem::{Origin, Source};
 use crate::read::Places;
 
@@ -37,6 +37,8 @@ pub enum ValueSource {
     },
     /// This flag of the command line.
     Flag(&'static str),
+    /// This variable of the environment.
+    Environment(&'static str),
     /// Somebody has set it while the gateway ran; the next reload of the policy ends that.
     Operator,
     /// Nobody has said anything, and this is the default.
@@ -51,6 +53,41 @@ pub fn set_by_flag(settings: &mut [Setting], section: &str, key: &str, value: &s
         value.clone_into(&mut setting.value);
         setting.from = ValueSource::Flag(flag);
     }
+}
+
+/// The same of a variable of the environment. A section that nobody has written is there from now on, as it is by default.
+pub fn set_by_environment(
+    settings: &mut Vec<Setting>,
+    section: &str,
+    key: &str,
+    value: &str,
+    variable: &'static str,
+) {
+    if !settings.iter().any(|it| it.section == section) {
+        settings.extend(by_default(section));
+    }
+    for setting in settings.iter_mut().filter(|it| it.section == section && it.key == key) {
+        value.clone_into(&mut setting.value);
+        setting.from = ValueSource::Environment(variable);
+    }
+}
+
+/// What a section says of which nothing is written, found by the name that it has in the file.
+fn by_default(section: &str) -> Vec<Setting> {
+    let outer = ROOT.inner.iter();
+    let found =
+        outer.flat_map(|outer| [outer].into_iter().chain(outer.inner)).find(|it| it.header() == section);
+    let keys = found.map_or(&[][..], |section| section.keys).iter();
+    let one = |key: &Key| {
+        let (value, from) = match key.absent {
+            Absent::Default(default) => (default, ValueSource::Default),
+            Absent::Means(words) => (words, ValueSource::LeftOut),
+            Absent::Required => return None,
+        };
+        let (section, of, value) = (section.to_owned(), String::new(), value.to_owned());
+        Some(Setting { section, of, key: key.name, value, from, doc: key.doc })
+    };
+    keys.filter_map(one).collect()
 }
 
 /// Every key of every section that was read, in the order of reading.
@@ -89,7 +126,7 @@ pub(crate) fn settings(source: &Source, places: &Places) -> Vec<Setting> {
 fn name_of(section: &'static Section) -> Option<(&'static Section, &'static str)> {
     match (section.path.split_once('.'), section.shape) {
         (Some((outer, _)), _) => {
-            let outer = crate::keys::ROOT.inner.iter().find(|it| it.name == outer)?;
+            let outer = ROOT.inner.iter().find(|it| it.name == outer)?;
             Some((outer, "name"))
         }
         (None, Shape::Many { .. }) => {

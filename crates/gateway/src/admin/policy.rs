@@ -83,6 +83,7 @@ fn source(from: &ValueSource) -> Value {
     match from {
         ValueSource::Line { file, line } => json!({ "kind": "line", "file": file, "line": line }),
         ValueSource::Flag(flag) => json!({ "kind": "flag", "flag": flag }),
+        ValueSource::Environment(variable) => json!({ "kind": "environment", "variable": variable }),
         ValueSource::Operator => json!({ "kind": "operator" }),
         ValueSource::Default => json!({ "kind": "default" }),
         ValueSource::LeftOut => json!({ "kind": "left_out" }),

@@ -54,6 +54,14 @@ pub(crate) static SERVER: Section = Section {
              address has to know (`Authorization: Bearer`). It is read each time, so it can be exchanged at any time.",
         ),
         Key::new(
+            "admin_hosts",
+            Kind::List { of: Form::HostName, min: 0, max: 64 },
+            Default("[]"),
+            "Names that the dashboard and its data answer to, beside addresses and `localhost`: any other may be one that \
+             somebody has made to point here. With none given, a single `admin` address that is no loopback address answers \
+             to every name.",
+        ),
+        Key::new(
             "workers",
             Kind::Integer { min: 0, max: 256 },
             Default("0"),
@@ -510,6 +518,13 @@ pub(crate) static RATE_LIMIT: Section = Section {
             "How many callers are told apart at once; it bounds the memory.",
         )
         .zero("nobody could be counted"),
+        Key::new(
+            "show_key",
+            Kind::Switch,
+            Default("false"),
+            "Whether values of the header that `key` names are shown whole to whoever looks who is refused most. They may be \
+             credentials, so they are shown by their beginning and a hash.",
+        ),
         Key::new(
             "paths",
             Kind::List { of: Form::Path, min: 0, max: 256 },

@@ -2,7 +2,7 @@
 
 use tidegate_engine::{Quota, QuotaError};
 
-use super::section::{Found, Section, integer, nonzero, rate, text};
+use super::section::{Found, Section, integer, nonzero, rate, switch, text};
 use super::{Places, unique};
 use crate::keys::RATE_LIMIT;
 use crate::model::{PathPattern, RateLimit};
@@ -27,13 +27,14 @@ fn one(index: usize, found: &Found<'_>, report: &mut Report, places: &mut Places
     let rate = section.required("rate", rate);
     let burst = section.optional("burst", integer).map(nonzero);
     let max_keys = section.count("max_keys");
+    let show_key = section.value("show_key", switch);
     let paths = section.list("paths", PathPattern::parse);
     let quota = rate.and_then(|rate| {
         let quota = Quota::new(rate.count, rate.period, burst.unwrap_or_else(|| rate.per_second()));
         quota.map_err(|error| refuse(&mut section, error)).ok()
     });
     section.close();
-    Some(RateLimit { name: name?, key: key?, quota: quota?, max_keys, paths })
+    Some(RateLimit { name: name?, key: key?, quota: quota?, max_keys, show_key, paths })
 }
 
 fn refuse(section: &mut Section<'_, '_>, error: QuotaError) {

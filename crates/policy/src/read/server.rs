@@ -25,6 +25,7 @@ pub(crate) fn read(
         listen: section.value("listen", |_, value| values::address(text(value)?)),
         admin: section.value("admin", |_, value| values::address(text(value)?)),
         admin_token_file: section.optional("admin_token_file", |_, value| values::file_path(text(value)?)),
+        admin_hosts: section.list("admin_hosts", values::host_name),
         workers: u16::try_from(section.value("workers", integer)).unwrap_or(u16::MAX),
         max_connections: section.value("max_connections", integer),
         max_upgrades: section.value("max_upgrades", integer),

@@ -47,6 +47,20 @@ pub(crate) fn host_field(text: &str) -> Result<String, Wrong> {
     Err(Wrong::new("this is not a host", "write it like \"shop.example\", with a port if it is not 80"))
 }
 
+/// A name of a host, in lower case, without a port.
+pub(crate) fn host_name(text: &str) -> Result<String, Wrong> {
+    match parse_host(text) {
+        Ok(Host::Name(name)) => Ok(name),
+        Ok(Host::Ip(_)) => {
+            Err(Wrong::new("this is an address", "addresses are answered anyway; write names"))
+        }
+        Err(_) => Err(Wrong::new(
+            format!("`{}` is not the name of a host", show(text)),
+            "write it like \"gateway.example\", without a port",
+        )),
+    }
+}
+
 /// Splits at the colon before the port; the colons of a bracketed IPv6 address do not count.
 fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {

@@ -6,7 +6,7 @@ mod time;
 pub(crate) use time::{Rate, duration, duration_text, duration_without_unit, rate, rate_without_unit};
 
 mod endpoint;
-pub(crate) use endpoint::{endpoint, host_field};
+pub(crate) use endpoint::{endpoint, host_field, host_name};
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

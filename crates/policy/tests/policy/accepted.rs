@@ -16,6 +16,7 @@ fn the_shortest_policy_has_every_default() {
                     listen: 127.0.0.1:8102,
                     admin: 127.0.0.1:8101,
                     admin_token_file: None,
+                    admin_hosts: [],
                     workers: 0,
                     max_connections: 10000,
                     max_upgrades: 1000,

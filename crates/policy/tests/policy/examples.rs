@@ -18,6 +18,9 @@ fn every_key_at_once() {
                     admin_token_file: Some(
                         "/run/tidegate/token",
                     ),
+                    admin_hosts: [
+                        "gateway.internal",
+                    ],
                     workers: 4,
                     max_connections: 20000,
                     max_upgrades: 500,
@@ -370,6 +373,7 @@ fn every_key_at_once() {
                             burst: 20,
                         },
                         max_keys: 50000,
+                        show_key: false,
                         paths: [
                             Under(
                                 "/checkout",
@@ -387,6 +391,7 @@ fn every_key_at_once() {
                             burst: 10,
                         },
                         max_keys: 100000,
+                        show_key: true,
                         paths: [],
                     },
                 ],
@@ -488,6 +493,7 @@ fn the_design_example() {
                         burst: 20,
                     },
                     max_keys: 100000,
+                    show_key: false,
                     paths: [
                         Under(
                             "/api",

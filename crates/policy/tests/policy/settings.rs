@@ -1,7 +1,7 @@
 //! Where each value comes from: a line, a flag, a default.
 
 use expect_test::{Expect, expect};
-use tidegate_policy::{Parsed, Policy, QuickStart, Setting, ValueSource, set_by_flag};
+use tidegate_policy::{Parsed, Policy, QuickStart, Setting, ValueSource, set_by_environment, set_by_flag};
 
 use crate::{FULL, UPSTREAM};
 
@@ -11,7 +11,7 @@ fn check(settings: &[Setting], defaults: &[&str], expect: Expect) {
     let shown = settings.iter().filter_map(|setting| {
         let from = match &setting.from {
             ValueSource::Line { file, line } => format!("{file}:{line}"),
-            ValueSource::Flag(flag) => (*flag).to_owned(),
+            ValueSource::Flag(name) | ValueSource::Environment(name) => (*name).to_owned(),
             ValueSource::Default if defaults.contains(&setting.key) => "default".to_owned(),
             ValueSource::LeftOut if defaults.contains(&setting.key) => "left out".to_owned(),
             ValueSource::Operator => "operator".to_owned(),
@@ -69,6 +69,27 @@ fn a_flag_also_where_it_goes_before_the_file() {
         [[upstream]] upstream endpoints = ["http://127.0.0.1:3000"] (--upstream)
         [upstream.queue] upstream wait = "1s" (--wait)
         [upstream.queue] upstream capacity = as many as can be served within `wait`, by the measured service time; at most 10_000, also until that is known (left out)
+    "#]],
+    );
+}
+
+#[test]
+fn a_variable_also_of_a_section_that_nobody_has_written() {
+    let mut parsed = Policy::parse(UPSTREAM, "short.toml").unwrap();
+    let at = "\"http://collector:4318\"";
+    set_by_environment(&mut parsed.settings, "[server.otlp]", "endpoint", at, "OTEL_EXPORTER_OTLP_ENDPOINT");
+    set_by_environment(&mut parsed.settings, "[server.otlp]", "sample", "0.5", "OTEL_TRACES_SAMPLER_ARG");
+    let otlp: Vec<Setting> =
+        parsed.settings.into_iter().filter(|setting| setting.section == "[server.otlp]").collect();
+    check(
+        &otlp,
+        &["service_name", "metrics_interval", "headers_file"],
+        expect![[r#"
+        [server.otlp]  endpoint = "http://collector:4318" (OTEL_EXPORTER_OTLP_ENDPOINT)
+        [server.otlp]  service_name = "tidegate" (default)
+        [server.otlp]  sample = 0.5 (OTEL_TRACES_SAMPLER_ARG)
+        [server.otlp]  metrics_interval = "15s" (default)
+        [server.otlp]  headers_file = no fields of your own are sent (left out)
     "#]],
     );
 }

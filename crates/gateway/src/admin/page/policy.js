@@ -24,6 +24,7 @@ function source(from) {
   switch (from.kind) {
     case "line": return `${from.file}, line ${from.line}`;
     case "flag": return `command line, ${from.flag}`;
+    case "environment": return `environment, ${from.variable}`;
     case "operator": return "set here, until the next reload";
     case "default": return "default";
     default: return "left out";

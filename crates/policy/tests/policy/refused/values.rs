@@ -212,6 +212,32 @@ fn numbers_that_are_none() {
 /// A11 (cowprotocol#4804, redis-cell#41): a zero that would let nobody through is an error, not a deadlock.
 /// Whatever would let nothing through, for ever.
 #[test]
+fn names_that_the_admin_side_answers_to() {
+    refuse_briefly(
+        &[
+            "[server]\nadmin_hosts = [\"10.0.0.1\"]",
+            "[server]\nadmin_hosts = [\"gateway:8101\"]",
+            "[server]\nadmin_hosts = [\"*\"]",
+            "[server]\nadmin_hosts = [\"a.example\", \"A.example\"]",
+        ],
+        expect![[r#"
+            [server] / admin_hosts = ["10.0.0.1"]
+                `admin_hosts`: this is an address
+                    addresses are answered anyway; write names
+            [server] / admin_hosts = ["gateway:8101"]
+                `admin_hosts`: `gateway:8101` is not the name of a host
+                    write it like "gateway.example", without a port
+            [server] / admin_hosts = ["*"]
+                `admin_hosts`: `*` is not the name of a host
+                    write it like "gateway.example", without a port
+            [server] / admin_hosts = ["a.example", "A.example"]
+                `admin_hosts`: this is in the list twice
+                    leave it out
+        "#]],
+    );
+}
+
+#[test]
 fn zeros() {
     refuse_briefly(
         &[
