@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::ahead::Budget;
 use crate::live::Live;
 use crate::log::Log;
+use crate::mask::Mask;
 use crate::metrics::Metrics;
 use crate::returns::Returns;
 use crate::top::Top;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) top_keys: Top,
     /// The tenants that are refused most.
     pub(crate) top_tenants: Top,
+    /// Covers what of them may be a credential.
+    pub(crate) mask: Mask,
     pub(crate) log: Log,
     /// What traces begin with, if a collector is told of them.
     pub(crate) tracer: Option<Tracer>,
@@ -227,6 +230,7 @@ impl Gateway {
             returns: Returns::new(),
             top_keys: Top::default(),
             top_tenants: Top::default(),
+            mask: Mask::default(),
             log,
             tracer,
             clock,

@@ -59,6 +59,7 @@ mod live;
 mod admin;
 mod history;
 mod log;
+mod mask;
 mod metrics;
 mod record;
 mod top;

@@ -15,6 +15,7 @@ use tidegate_policy::{PathPattern, RateKey, RateLimit};
 use tidegate_tower::{answer, quota};
 
 use crate::client_addr::{customer, limit_key};
+use crate::mask::Mask;
 use crate::metrics::Counter;
 use crate::top::Top;
 
@@ -22,6 +23,8 @@ use crate::top::Top;
 pub(crate) struct Rule {
     pub(crate) name: String,
     key: Key,
+    /// Whether values of a header that is counted by are nothing to hide.
+    show_key: bool,
     paths: Vec<PathPattern>,
     max_keys: NonZeroU32,
     quota: Quota,
@@ -88,6 +91,7 @@ impl Rule {
         Self {
             name: policy.name.clone(),
             key,
+            show_key: policy.show_key,
             paths: policy.paths.clone(),
             max_keys: policy.max_keys,
             quota: policy.quota,
@@ -117,19 +121,23 @@ impl Rule {
     }
 
     /// It has refused this request: counts that, for all and for whose key it was.
+    ///
+    /// What stands in a header may be the key of a customer, and whoever reaches the admin address sees the list.
     pub(crate) fn count_refusal(
         &self,
         now: Timestamp,
         asking: &Asking<'_>,
         tenant: impl FnOnce() -> Option<String>,
         top: &Top,
+        mask: &Mask,
     ) {
         self.buckets.refused.add(1);
         let said = |name: &HeaderName| asking.headers.get(name).map(|value| value.as_bytes());
         top.refused(now, &self.name, self.key(asking), || match &self.key {
             Key::ClientIp => customer(asking.client),
             Key::Header(name) => match said(name) {
-                Some(value) => format!("{name}: {}", String::from_utf8_lossy(value)),
+                Some(value) if self.show_key => format!("{name}: {}", String::from_utf8_lossy(value)),
+                Some(value) => format!("{name}: {}", mask.cover(value)),
                 None => format!("without {name}"),
             },
             Key::Tenant => tenant().unwrap_or_else(|| WITHOUT_TENANT.to_owned()),
@@ -320,6 +328,24 @@ mod tests {
         assert_eq!(admitted(&rules, "1.1.1.1", Some("b"), 9), 2);
         assert_eq!(admitted(&rules, "1.1.1.1", None, 9), 2);
         assert_eq!(admitted(&rules, "2.2.2.2", None, 9), 0);
+    }
+
+    /// Whoever reaches the admin address may look, and may not come to know the keys of customers.
+    #[test]
+    fn a_key_that_is_refused_is_shown_only_if_the_policy_says_so() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-key", "sk-live-0123456789abcdef".parse().unwrap());
+        let client = "1.1.1.1".parse().unwrap();
+        let asking = Asking { client, headers: &headers, path: "/api/x", route: RouteId(0), tenant: None };
+        let shown = |show_key| {
+            let rule = Rule { show_key, ..rule(RateKey::Header("x-key".into()), 1, None) };
+            let top = Top::default();
+            rule.count_refusal(Timestamp::ZERO, &asking, || None, &top, &Mask::default());
+            top.list(Timestamp::ZERO).remove(0).name
+        };
+        assert_eq!(shown(true), "x-key: sk-live-0123456789abcdef");
+        let covered = shown(false);
+        assert!(covered.starts_with("x-key: sk-l… (") && !covered.contains("live"), "{covered}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, StatusCode, Version, request};
 use hyper::body::{Body as _, Incoming};
 use tidegate_engine::{Reason, Timestamp};
+use tidegate_policy::TenantKey;
 use tidegate_tower::{Admitted, Entry};
 
 use crate::answer::Refusal;
@@ -29,6 +30,7 @@ use crate::explain::tenant_name;
 use crate::gateway::Stage;
 use crate::head;
 use crate::live::Live;
+use crate::mask::is_credential;
 use crate::rate::{self, Asking, WITHOUT_TENANT};
 use crate::record::Record;
 use crate::reply::{self, Manner};
@@ -143,10 +145,16 @@ fn count_refusal(
     let policy = &live.policy.routes[index];
     let name = || {
         let believed = live.policy.server.untrusted_tenants || client.is_trusted(live);
-        policy.tenant.as_ref().and_then(|key| tenant_name(key, &head.headers, record.address, believed))
+        let key = policy.tenant.as_ref()?;
+        let name = tenant_name(key, &head.headers, record.address, believed)?;
+        Some(match key {
+            TenantKey::Header(header) if is_credential(header) => shared.mask.cover(name.as_bytes()),
+            TenantKey::Header(_) | TenantKey::ClientIp => name,
+        })
     };
     if let Some(rule) = record.over() {
-        rule.count_refusal(now, &asking(live, record, index, head, class), name, &shared.top_keys);
+        let asking = asking(live, record, index, head, class);
+        rule.count_refusal(now, &asking, name, &shared.top_keys, &shared.mask);
     }
     if let Some(tenant) = class.tenant {
         let upstream = &live.policy.upstreams[policy.upstream].name;

@@ -3,13 +3,14 @@
 //! It is the space-saving sketch of A. Metwally, D. Agrawal and A. El Abbadi ("Efficient Computation of Frequent and Top-k
 //! Elements in Data Streams", 2005): of those that are counted the least gives its place to whoever is new, together with
 //! its count, which is then the most that the newcomer is overrated by. Whoever has more than one in [`KEYS_MAX`] of all
-//! refusals is among them for certain. Counts are halved every minute, so that the list is of now.
+//! refusals that are counted is among them; those that come while another is being counted are not, so in a flood that is
+//! nearly always so, and not for certain. Counts are halved every minute, so that the list is of now.
 //!
 //! Only a refusal touches it, so who is served pays nothing.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use tidegate_engine::Timestamp;
@@ -59,35 +60,32 @@ pub(crate) struct Entry {
 }
 
 impl Top {
-    /// One more refusal of this key. Its name is asked for only if it is not on the list.
+    /// One more refusal of this key. Its name is asked for only if it is not on the list, and put together while nobody else
+    /// is kept out.
     ///
     /// Nobody waits here: what is refused while another refusal is being counted is not counted. In a flood that is some of
     /// all, whosever they are, and the list says who, not how many.
     pub(crate) fn refused(&self, now: Timestamp, group: &str, key: impl Hash, name: impl FnOnce() -> String) {
         let hash = self.seed.hash_one((group, key));
-        let mut state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
-        let state = &mut *state;
-        state.halve(now);
-        if let Some(place) = state.hashes.iter().position(|known| *known == hash) {
-            state.counts[place] += 1.0;
+        let Some(mut state) = self.free() else { return };
+        if state.counted(now, hash) {
             return;
         }
-        let named = |overrated| Named { group: group.to_owned(), name: plain(&name()), overrated };
-        if state.hashes.len() < KEYS_MAX {
-            state.hashes.push(hash);
-            state.counts.push(1.0);
-            state.named.push(named(0.0));
-            return;
+        drop(state);
+        let named = Named { group: group.to_owned(), name: plain(&name()), overrated: 0.0 };
+        // It may have come onto the list meanwhile.
+        if let Some(mut state) = self.free()
+            && !state.counted(now, hash)
+        {
+            state.add(hash, named);
         }
-        let least = state.counts.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
-        if let Some((place, &count)) = least {
-            state.hashes[place] = hash;
-            state.counts[place] = count + 1.0;
-            state.named[place] = named(count);
+    }
+
+    fn free(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -106,6 +104,32 @@ impl Top {
 }
 
 impl State {
+    /// Counts one more of whoever is on the list; says whether they are.
+    fn counted(&mut self, now: Timestamp, hash: u64) -> bool {
+        self.halve(now);
+        let place = self.hashes.iter().position(|known| *known == hash);
+        if let Some(place) = place {
+            self.counts[place] += 1.0;
+        }
+        place.is_some()
+    }
+
+    /// The first of whoever is not on the list.
+    fn add(&mut self, hash: u64, named: Named) {
+        if self.hashes.len() < KEYS_MAX {
+            self.hashes.push(hash);
+            self.counts.push(1.0);
+            self.named.push(named);
+            return;
+        }
+        let least = self.counts.iter().enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
+        if let Some((place, &count)) = least {
+            self.hashes[place] = hash;
+            self.counts[place] = count + 1.0;
+            self.named[place] = Named { overrated: count, ..named };
+        }
+    }
+
     fn halve(&mut self, now: Timestamp) {
         let mut halvings = 0;
         while now.since(self.halved) >= HALVED_EVERY && halvings < 64 {
@@ -187,6 +211,20 @@ mod tests {
         top.refused(Timestamp::ZERO, "limit", 1, || "a".into());
         drop(held);
         assert_eq!(names(&top, Timestamp::ZERO), Vec::<String>::new());
+    }
+
+    /// Strings are made while others can be counted; whoever came onto the list meanwhile is on it once.
+    #[test]
+    fn a_name_is_put_together_outside_the_lock() {
+        let top = Top::default();
+        let name = || {
+            assert!(top.state.try_lock().is_ok());
+            top.refused(Timestamp::ZERO, "limit", 1, || "the same".into());
+            "the same".to_owned()
+        };
+        top.refused(Timestamp::ZERO, "limit", 1, name);
+        let list = top.list(Timestamp::ZERO);
+        assert_eq!((list.len(), list[0].refused), (1, 2.0));
     }
 
     #[test]

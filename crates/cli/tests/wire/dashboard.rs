@@ -23,7 +23,7 @@ const HOSTILE: &str = "<script>window.hacked=1</script><img src=x onerror=window
 async fn gateway(lab: &Lab) -> Gateway {
     let rest = "[[route]]\npath = \"/work/checkout\"\npriority = \"critical\"\nconcurrency = 10\n\
                 [[route]]\npath = \"/*\"\ntenant = \"header:x-tenant\"\n\
-                [[rate_limit]]\nname = \"each\"\nkey = \"header:x-tenant\"\nrate = \"300/s\"\npaths = [\"/work/browse\"]\n";
+                [[rate_limit]]\nname = \"each\"\nkey = \"header:x-tenant\"\nrate = \"300/s\"\nshow_key = true\npaths = [\"/work/browse\"]\n";
     Gateway::start(&Policy::before(lab.address).queue(8, "100ms").rest(rest)).await
 }
 

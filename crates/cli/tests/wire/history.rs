@@ -133,3 +133,44 @@ async fn whoever_is_refused_most_is_named() {
     }
     assert_eq!(gateway.admin("/api/top?by=path").await.status(), 400);
 }
+
+/// What may be a credential is told apart, and is not told to whoever reaches the admin address.
+#[tokio::test]
+async fn keys_of_customers_are_not_shown() {
+    let service = Service::prompt().await;
+    let rest = "[[route]]\npath = \"/*\"\ntenant = \"header:authorization\"\n\
+                [[rate_limit]]\nname = \"each\"\nkey = \"header:x-api-key\"\nrate = \"1/h\"\nburst = 1\n\
+                [[rate_limit]]\nname = \"tenants\"\nkey = \"tenant\"\nrate = \"1/d\"\nburst = 2\n";
+    let gateway =
+        Gateway::start(&Policy::before(service.address).server("untrusted_tenants = true").rest(rest)).await;
+    let from = |key: &str| {
+        format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key: {key}\r\nAuthorization: Bearer secret-of-{key}\r\n\r\n"
+        )
+    };
+    for key in ["sk-live-0123456789abcdef", "sk-live-fedcba9876543210"] {
+        for _ in 0..2 {
+            ask(gateway.clients, from(key)).await;
+        }
+    }
+    // With a fresh key each time, so that it is the tenant who is over the limit.
+    for number in 0..3 {
+        let request = format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key: {number}\r\n\
+             Authorization: Bearer secret-of-sk-live-0123456789abcdef\r\n\r\n"
+        );
+        ask(gateway.clients, request).await;
+    }
+    for (by, count, beginning) in
+        [("rate_limit", 3, ["x-api-key: sk-l… (", "Bear… ("]), ("tenant", 2, ["Bear… (", "Bear… ("])]
+    {
+        let answer = gateway.admin(&format!("/api/top?by={by}")).await;
+        assert!(!answer.text().contains("live") && !answer.text().contains("secret"), "{}", answer.text());
+        let top = answer.json()["top"].as_array().unwrap().clone();
+        let mut keys: Vec<&str> = top.iter().map(|it| it["key"].as_str().unwrap()).collect();
+        assert!(keys.iter().all(|key| beginning.iter().any(|it| key.starts_with(it))), "{keys:?}");
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count, "{keys:?}");
+    }
+}

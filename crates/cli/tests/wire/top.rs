@@ -17,8 +17,8 @@ use crate::wait::until;
 #[tokio::test]
 async fn one_frame_says_how_it_stands() {
     let service = Service::held().await;
-    let rest = "[[rate_limit]]\nname = \"each\"\nkey = \"header:x-key\"\nrate = \"1/h\"\nburst = 1\n\
-                paths = [\"/keyed\"]\n[[route]]\npath = \"/*\"\nupstream = \"service\"\n";
+    let rest = "[[rate_limit]]\nname = \"each\"\nkey = \"header:x-key\"\nshow_key = true\n\
+                rate = \"1/h\"\nburst = 1\npaths = [\"/keyed\"]\n[[route]]\npath = \"/*\"\nupstream = \"service\"\n";
     let gateway = Gateway::start(&Policy::before(service.address).limit(2).queue(1, "60s").rest(rest)).await;
     let mut held = Vec::new();
     for number in 1..=3 {
