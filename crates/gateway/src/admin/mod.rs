@@ -101,6 +101,8 @@ pub(crate) fn run(shared: Arc<Shared>, listener: TcpListener, stage: watch::Rece
             _ = stage.wait_for(|stage| *stage == Stage::Stopped) => {}
         }
     });
+    // The name of an upstream that is being looked up cannot be given up, and nobody waits for it.
+    runtime.shutdown_background();
 }
 
 async fn accept(admin: &Arc<Admin>, listener: TcpListener) {

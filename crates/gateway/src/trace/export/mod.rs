@@ -69,6 +69,8 @@ impl Exporter {
                 tell_metrics(shared, &collector, &resource, policy.metrics_interval, stage),
             )
         });
+        // A name that is being looked up cannot be given up, and nobody waits for it.
+        runtime.shutdown_background();
     }
 }
 
