@@ -6,61 +6,98 @@
 
 use std::io::{self, Write as _};
 
-use tidegate_policy::{Otlp, Parsed, Setting, ValueSource};
+use http::{HeaderName, HeaderValue};
+use tidegate_policy::{Otlp, Parsed, Setting, ValueSource, set_by_environment};
+
+const SECTION: &str = "[server.otlp]";
+const DISABLED: &str = "OTEL_SDK_DISABLED";
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
+const SAMPLE: &str = "OTEL_TRACES_SAMPLER_ARG";
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
 /// Adds it to a policy.
 pub(crate) fn add(parsed: &mut Parsed) {
-    add_from(parsed, |name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    add_from(parsed, variable, cfg!(feature = "otlp"));
 }
 
-fn add_from(parsed: &mut Parsed, variable: impl Fn(&str) -> Option<String>) {
-    let otlp = &mut parsed.policy.server.otlp;
-    if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-        *otlp = None;
+/// `can_tell` is whether this build can tell a collector anything.
+fn add_from(parsed: &mut Parsed, variable: impl Fn(&str) -> Option<String>, can_tell: bool) {
+    if variable(DISABLED).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        parsed.policy.server.otlp = None;
+        // What is not in force is not shown as if it were.
+        parsed.settings.retain(|setting| setting.section != SECTION);
         return;
     }
-    let is_said = |key: &str| is_said(&parsed.settings, key);
-    if let Some(endpoint) = variable("OTEL_EXPORTER_OTLP_ENDPOINT")
-        && !is_said("endpoint")
-    {
-        match Otlp::at(&endpoint) {
-            Ok(at) => match otlp {
-                Some(otlp) => otlp.endpoint = at.endpoint,
-                None => *otlp = Some(at),
-            },
-            Err(what) => warn("OTEL_EXPORTER_OTLP_ENDPOINT", &what),
+    if let Some(endpoint) = variable(ENDPOINT) {
+        if can_tell {
+            add_endpoint(parsed, &endpoint);
+        } else {
+            warn(ENDPOINT, "this build is without the feature `otlp`");
         }
     }
     // Nothing else makes a collector of itself.
-    let Some(otlp) = otlp else { return };
-    if let Some(name) = variable("OTEL_SERVICE_NAME")
-        && !is_said("service_name")
+    let Some(otlp) = &mut parsed.policy.server.otlp else { return };
+    let settings = &mut parsed.settings;
+    if let Some(name) = variable(SERVICE_NAME)
+        && !is_said(settings, "service_name")
     {
+        set_by_environment(settings, SECTION, "service_name", &format!("{name:?}"), SERVICE_NAME);
         otlp.service_name = name;
     }
-    if let Some(share) = variable("OTEL_TRACES_SAMPLER_ARG")
-        && !is_said("sample")
+    if let Some(share) = variable(SAMPLE)
+        && !is_said(settings, "sample")
     {
         match share.parse() {
-            Ok(share) if (0.0..=1.0).contains(&share) => otlp.sample = share,
-            _ => warn("OTEL_TRACES_SAMPLER_ARG", "it is no number from 0 to 1"),
+            Ok(share) if (0.0..=1.0).contains(&share) => {
+                set_by_environment(settings, SECTION, "sample", &format!("{share:?}"), SAMPLE);
+                otlp.sample = share;
+            }
+            _ => warn(SAMPLE, "it is no number from 0 to 1"),
         }
     }
-    if let Some(fields) = variable("OTEL_EXPORTER_OTLP_HEADERS") {
-        for field in fields.split(',') {
-            match field.split_once('=') {
-                Some((name, value)) => {
-                    otlp.headers.push((name.trim().to_owned(), decoded(value.trim())));
-                }
-                None => warn("OTEL_EXPORTER_OTLP_HEADERS", "a part of it is not `name=value`"),
-            }
+    if let Some(fields) = variable(HEADERS) {
+        add_headers(otlp, &fields);
+    }
+}
+
+fn add_endpoint(parsed: &mut Parsed, endpoint: &str) {
+    if is_said(&parsed.settings, "endpoint") {
+        return;
+    }
+    let at = match Otlp::at(endpoint) {
+        Ok(at) => at,
+        Err(what) => return warn(ENDPOINT, &what),
+    };
+    match &mut parsed.policy.server.otlp {
+        Some(otlp) => otlp.endpoint = at.endpoint,
+        otlp => *otlp = Some(at),
+    }
+    set_by_environment(&mut parsed.settings, SECTION, "endpoint", &format!("{endpoint:?}"), ENDPOINT);
+}
+
+/// What is wrong with a part is said without the part, which may be a secret; the others are used.
+fn add_headers(otlp: &mut Otlp, fields: &str) {
+    for field in fields.split(',').filter(|field| !field.trim().is_empty()) {
+        let Some((name, value)) = field.split_once('=') else {
+            warn(HEADERS, "a part of it is not `name=value`");
+            continue;
+        };
+        let (name, value) = (name.trim(), decoded(value.trim()));
+        if HeaderName::from_bytes(name.as_bytes()).is_err() {
+            warn(HEADERS, "a part of it has a name that no field can have");
+        } else if HeaderValue::from_str(&value).is_err() {
+            warn(HEADERS, &format!("the value of `{name}` cannot stand in a field"));
+        } else {
+            otlp.headers.push((name.to_owned(), value));
         }
     }
 }
 
 /// Whether somebody has written this key of `[server.otlp]`.
 fn is_said(settings: &[Setting], key: &str) -> bool {
-    let found = settings.iter().find(|setting| setting.section == "[server.otlp]" && setting.key == key);
+    let found = settings.iter().find(|setting| setting.section == SECTION && setting.key == key);
     found.is_some_and(|setting| !matches!(setting.from, ValueSource::Default | ValueSource::LeftOut))
 }
 
@@ -95,12 +132,17 @@ mod tests {
     use tidegate_policy::Policy;
 
     fn with(server: &str, environment: &[(&str, &str)]) -> Option<Otlp> {
+        parsed_with(server, environment, true).policy.server.otlp
+    }
+
+    fn parsed_with(server: &str, environment: &[(&str, &str)], can_tell: bool) -> Parsed {
         let text = format!("{server}\n[[upstream]]\nname = \"a\"\nendpoints = [\"http://127.0.0.1:1\"]\n");
         let mut parsed = Policy::parse(&text, "p.toml").unwrap();
-        add_from(&mut parsed, |name| {
+        let variable = |name: &str| {
             environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        });
-        parsed.policy.server.otlp
+        };
+        add_from(&mut parsed, variable, can_tell);
+        parsed
     }
 
     #[test]
@@ -133,5 +175,43 @@ mod tests {
         let nonsense = [("OTEL_TRACES_SAMPLER_ARG", "7"), ("OTEL_EXPORTER_OTLP_HEADERS", "nonsense")];
         let plain = with("[server.otlp]\n", &nonsense).unwrap();
         assert_eq!((plain.sample, plain.headers.len()), (1.0, 0));
+    }
+    /// A variable that is meant for others does not keep the gateway from starting; only the policy's own word does.
+    #[test]
+    fn a_build_that_cannot_tell_goes_without() {
+        let environment = [(ENDPOINT, "http://collector:4318"), (HEADERS, "a=1")];
+        assert_eq!(parsed_with("", &environment, false).policy.server.otlp, None);
+        let written = parsed_with("[server.otlp]\n", &environment, false);
+        assert!(written.policy.server.otlp.is_some(), "the gateway refuses that by itself");
+    }
+
+    #[test]
+    fn a_field_that_could_not_be_sent_is_left_out() {
+        let fields = "x y=1,good=a%20b,line=a%0Ab,=1,also=2,";
+        let otlp = with("[server.otlp]\n", &[(HEADERS, fields)]).unwrap();
+        assert_eq!(otlp.headers, [("good".into(), "a b".into()), ("also".into(), "2".into())]);
+    }
+
+    /// What the environment has set is shown as that, and what it has turned off is not shown as if it were in force.
+    #[test]
+    fn the_policy_in_force_says_what_comes_from_the_environment() {
+        let shown = |server: &str, environment: &[(&str, &str)]| -> Vec<String> {
+            let settings = parsed_with(server, environment, true).settings;
+            let otlp = settings.into_iter().filter(|setting| setting.section == SECTION);
+            otlp.map(|it| format!("{} = {} ({:?})", it.key, it.value, it.from)).collect()
+        };
+        let environment = [(ENDPOINT, "http://collector:4318"), (SERVICE_NAME, "a \"b\""), (SAMPLE, "0.50")];
+        let all = shown("", &environment);
+        for line in [
+            "endpoint = \"http://collector:4318\" (Environment(\"OTEL_EXPORTER_OTLP_ENDPOINT\"))",
+            "service_name = \"a \\\"b\\\"\" (Environment(\"OTEL_SERVICE_NAME\"))",
+            "sample = 0.5 (Environment(\"OTEL_TRACES_SAMPLER_ARG\"))",
+            "metrics_interval = \"15s\" (Default)",
+        ] {
+            assert!(all.iter().any(|shown| shown == line), "no {line} in {all:#?}");
+        }
+        let written = shown("[server.otlp]\nsample = 0.25\n", &environment);
+        assert!(written.iter().any(|shown| shown.starts_with("sample = 0.25 (Line")), "{written:#?}");
+        assert_eq!(shown("[server.otlp]\n", &[(DISABLED, "true")]), Vec::<String>::new());
     }
 }
