@@ -150,6 +150,22 @@ async fn another_name_is_not_us() {
     }
 }
 
+/// K9. An address that stands for all of them has that on loopback among them; a name that the policy has is us.
+#[tokio::test]
+async fn on_every_address_only_known_names_are_us() {
+    let service = Service::prompt().await;
+    let known = "admin_hosts = [\"gateway.internal\"]";
+    let every = "0.0.0.0:0".parse().unwrap();
+    let gateway = Gateway::start(&Policy::before(service.address).admin(every).server(known)).await;
+    let by = |target: &str, host: &str| format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    for (host, status) in
+        [("evil.example:8101", 421), ("gateway.internal:8101", 200), ("localhost", 200), ("127.0.0.1", 200)]
+    {
+        assert_eq!(ask(gateway.admin, by("/api/policy", host)).await.status(), status, "{host}");
+        assert_eq!(ask(gateway.admin, by("/metrics", host)).await.status(), 200, "{host}");
+    }
+}
+
 /// Everything is sent with what keeps a browser from taking text for code; the page is sent once.
 #[tokio::test]
 async fn browsers_are_told_what_to_trust() {

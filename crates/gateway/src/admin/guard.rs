@@ -2,9 +2,10 @@
 //!
 //! A browser on an operator's machine reaches the address too, with whatever page it has open. Three things keep that page
 //! out: the token is sent in a field that no browser adds by itself, so a page cannot use one that it does not know; what is
-//! sent with a body has to be JSON, which a page of another origin may not send unasked; and an address on the loopback
-//! interface answers to no name but `localhost`, so that a name of somebody else's that is made to point here does not
-//! make that page one of ours (DNS rebinding, as in CVE-2018-5702).
+//! sent with a body has to be JSON, which a page of another origin may not send unasked; and where the admin side listens on the
+//! loopback interface, be it alone or with all others, it answers to no name but `localhost` and those that the policy has,
+//! so that a name of somebody else's that is made to point here does not make that page one of ours (DNS rebinding, as in
+//! CVE-2018-5702).
 
 use std::fs::File;
 use std::hint::black_box;
@@ -33,29 +34,39 @@ impl Refused {
 }
 
 /// Whether the request names us by a name that only we can have.
-pub(super) fn names_us(headers: &HeaderMap, admin: SocketAddr) -> Result<(), Refused> {
-    if !admin.ip().is_loopback() {
+pub(super) fn names_us(headers: &HeaderMap, admin: SocketAddr, hosts: &[String]) -> Result<(), Refused> {
+    let listens_on = admin.ip().to_canonical();
+    if !listens_on.is_loopback() && !listens_on.is_unspecified() && hosts.is_empty() {
         // It may be reached by any name that somebody has given it.
         return Ok(());
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if is_address_or_localhost(host) {
+    let name = without_port(host);
+    if is_address_or_localhost(name) || hosts.iter().any(|known| is_name(name, known)) {
         return Ok(());
     }
-    let why = "the admin address is on the loopback interface: ask for it as localhost or by its address\n";
+    let why = "the admin side is not known by that name: ask for it by its address or as localhost, or put the name into \
+               `admin_hosts` in [server] of the policy\n";
     Err(Refused::new(StatusCode::MISDIRECTED_REQUEST, why))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
+        _ => host,
+    }
+}
+
+/// A dot at the end is the root of all names.
+fn is_name(host: &str, name: &str) -> bool {
+    host.strip_suffix('.').unwrap_or(host).eq_ignore_ascii_case(name)
 }
 
 /// A name can be made to point here; an address cannot.
 fn is_address_or_localhost(host: &str) -> bool {
-    let without_port = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
-        _ => host,
-    };
-    let name = without_port.trim_end_matches('.');
-    let bare = without_port.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    name.eq_ignore_ascii_case("localhost")
-        || without_port.parse::<std::net::Ipv4Addr>().is_ok()
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    is_name(host, "localhost")
+        || host.parse::<std::net::Ipv4Addr>().is_ok()
         || bare.is_some_and(|address| matches!(address.parse(), Ok(IpAddr::V6(_))))
 }
 
@@ -142,25 +153,40 @@ mod tests {
 
     /// K9, CVE-2018-5702: a name can be made to point anywhere.
     #[test]
-    fn on_loopback_only_addresses_and_localhost_are_us() {
-        let loopback = "127.0.0.1:8101".parse().unwrap();
-        let asked = |host: &str, admin| {
+    fn where_a_browser_comes_by_loopback_only_addresses_and_known_names_are_us() {
+        let asked = |host: &str, admin: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(HOST, host.parse().unwrap());
-            names_us(&headers, admin).is_ok()
+            names_us(&headers, admin.parse().unwrap(), &["gateway.internal".to_owned()]).is_ok()
         };
-        for host in
-            ["localhost", "localhost:8101", "LOCALHOST.:1", "127.0.0.1:8101", "10.1.2.3", "[::1]:8101"]
-        {
-            assert!(asked(host, loopback), "{host}");
+        let reached_by_loopback =
+            ["127.0.0.1:8101", "[::1]:8101", "0.0.0.0:8101", "[::]:8101", "[::ffff:127.0.0.1]:8101"];
+        for host in [
+            "localhost",
+            "localhost:8101",
+            "LOCALHOST.:1",
+            "127.0.0.1:8101",
+            "10.1.2.3",
+            "[::1]:8101",
+            "Gateway.Internal.:1",
+        ] {
+            for admin in reached_by_loopback {
+                assert!(asked(host, admin), "{host} at {admin}");
+            }
         }
         for host in
             ["", "evil.example", "localhost.evil.example:8101", "127.0.0.1.evil.example", "[evil]:1", ":8101"]
         {
-            assert!(!asked(host, loopback), "{host}");
+            for admin in reached_by_loopback {
+                assert!(!asked(host, admin), "{host} at {admin}");
+            }
         }
-        assert!(asked("gateway.internal", "10.0.0.1:8101".parse().unwrap()));
-        assert!(names_us(&HeaderMap::new(), loopback).is_err());
+        let elsewhere = "10.0.0.1:8101".parse().unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, "any.example".parse().unwrap());
+        assert!(names_us(&headers, elsewhere, &[]).is_ok());
+        assert!(names_us(&headers, elsewhere, &["gateway.internal".to_owned()]).is_err());
+        assert!(names_us(&HeaderMap::new(), "127.0.0.1:8101".parse().unwrap(), &[]).is_err());
     }
 
     #[test]

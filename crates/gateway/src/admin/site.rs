@@ -74,7 +74,7 @@ fn get(visitor: &Arc<Visitor>, head: &request::Parts) -> Response<Body> {
         _ => {}
     }
     // Probes and scrapers call us by whatever name they have; what follows names tenants and clients.
-    if let Err(refused) = guard::names_us(&head.headers, admin.address) {
+    if let Err(refused) = names_us(admin, &head.headers) {
         return refuse(refused);
     }
     match path {
@@ -96,7 +96,7 @@ async fn post(
     let (admin, headers) = (&visitor.admin, &head.headers);
     let shared = &admin.shared;
     let Some(posted) = Posted::at(head.uri.path()) else { return Ok(not_allowed("GET, HEAD")) };
-    guard::names_us(headers, admin.address)?;
+    names_us(admin, headers)?;
     match posted {
         Posted::Explain => {
             let question = question(headers, body).await?;
@@ -122,6 +122,10 @@ async fn question(headers: &HeaderMap, body: Incoming) -> Result<Value, Refused>
     guard::is_json(headers)?;
     let bytes = read(body).await.map_err(|(status, why)| Refused::new(status, why))?;
     serde_json::from_slice(&bytes).map_err(|_| Refused::new(StatusCode::BAD_REQUEST, "that is not JSON\n"))
+}
+
+fn names_us(admin: &Admin, headers: &HeaderMap) -> Result<(), Refused> {
+    guard::names_us(headers, admin.address, &admin.shared.live().policy.server.admin_hosts)
 }
 
 fn may_change(admin: &Admin, headers: &HeaderMap) -> Result<(), Refused> {
