@@ -1,8 +1,9 @@
 //! Server-sent events (<https://html.spec.whatwg.org/multipage/server-sent-events.html>): one sample a second to everybody
 //! who follows.
 //!
-//! Nothing is kept for a follower. Whoever is slow misses samples, which `/api/history` still has, and whoever has taken
-//! nothing for [`PATIENCE`] is cut off, since a connection that nobody reads is a place that somebody else could have.
+//! Nothing is kept for a follower but what the kernel keeps, which `mod.rs` bounds. Whoever is slow misses samples, which
+//! `/api/history` still has, and whoever has taken nothing for [`PATIENCE`] is cut off, since a connection that nobody reads is
+//! a place that somebody else could have.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -53,7 +54,6 @@ impl Follower {
     ) -> Self {
         // The newest is new to whoever has just come.
         samples.mark_changed();
-        pace.begin();
         Self {
             begun: false,
             next: Box::pin(next(samples)),
@@ -98,15 +98,11 @@ async fn next(mut samples: watch::Receiver<Bytes>) -> Option<(Bytes, watch::Rece
 /// comes at least every [`SILENCE_MAX`].
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// 0 while nothing is followed; else one more than how often something was taken.
+    /// How often something was taken; 0 while nothing is followed.
     taken: AtomicU64,
 }
 
 impl Pace {
-    fn begin(&self) {
-        self.taken.store(1, Relaxed);
-    }
-
     fn took(&self) {
         self.taken.fetch_add(1, Relaxed);
     }
@@ -153,12 +149,22 @@ mod tests {
         assert_eq!(next_event(&mut follower).await, "", "the gateway has ended");
     }
 
+    /// HEAD makes a follower that is never asked, and the connection has other uses after it.
+    #[tokio::test(start_paused = true)]
+    async fn whoever_wants_only_the_head_is_not_slow() {
+        let (samples, pace) = (watch::Sender::new(Bytes::new()), Arc::<Pace>::default());
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        drop(Follower::new(samples.subscribe(), pace.clone(), place));
+        let day = Duration::from_secs(86_400);
+        assert!(tokio::time::timeout(day, pace.too_slow()).await.is_err());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn whoever_does_not_read_is_cut_off() {
         let pace = Pace::default();
         let day = Duration::from_secs(86_400);
         assert!(tokio::time::timeout(day, pace.too_slow()).await.is_err(), "nothing is followed");
-        pace.begin();
+        pace.took();
         let reads = async {
             for _ in 0..20 {
                 sleep(SILENCE_MAX).await;

@@ -32,6 +32,7 @@ use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::SockRef;
 use tokio::net::{TcpListener as AsyncListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
@@ -43,6 +44,9 @@ use site::Visitor;
 
 const CONNECTIONS_MAX: usize = 128;
 const HEADER_TIME: Duration = Duration::from_secs(10);
+/// What the kernel keeps of what is sent and not taken; it makes it twice as much, and without a word megabytes, which are
+/// many minutes of events that nobody reads.
+const SENT_MAX: usize = 64 * 1024;
 /// However slowly somebody reads, a connection is not kept for longer than this.
 const CONNECTION_TIME: Duration = Duration::from_secs(600);
 
@@ -127,8 +131,7 @@ async fn accept(admin: &Arc<Admin>, listener: TcpListener) {
 }
 
 async fn serve(visitor: Arc<Visitor>, stream: TcpStream) {
-    // An event is small, and whoever follows wants it now.
-    let _ = stream.set_nodelay(true);
+    prepare(&stream);
     let for_service = visitor.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let visitor = for_service.clone();
@@ -140,5 +143,37 @@ async fn serve(visitor: Arc<Visitor>, stream: TcpStream) {
     tokio::select! {
         _ = connection => {}
         () = visitor.pace.too_slow() => {}
+    }
+}
+
+/// What is asked of the kernel for a connection. Without it everything goes on, only less well.
+fn prepare(stream: &TcpStream) {
+    // An event is small, and whoever follows wants it now.
+    let _ = stream.set_nodelay(true);
+    let _ = SockRef::from(stream).set_send_buffer_size(SENT_MAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::TcpSocket;
+
+    /// Whoever follows and does not read is found out when no more can be written: soon, that is.
+    #[tokio::test]
+    async fn little_is_kept_for_whoever_does_not_read() {
+        let listener = AsyncListener::bind("127.0.0.1:0").await.unwrap();
+        let peer = TcpSocket::new_v4().unwrap();
+        peer.set_recv_buffer_size(16 * 1024).unwrap();
+        let (peer, accepted) = tokio::join!(peer.connect(listener.local_addr().unwrap()), listener.accept());
+        let (peer, (stream, _)) = (peer.unwrap(), accepted.unwrap());
+        prepare(&stream);
+        stream.writable().await.unwrap();
+        let mut kept = 0;
+        while let Ok(written) = stream.try_write(&[b'x'; 1024]) {
+            kept += written;
+            assert!(kept <= 4 * SENT_MAX, "as much as somebody likes");
+        }
+        assert!(kept > 0);
+        drop(peer);
     }
 }
