@@ -239,11 +239,13 @@ async fn a_request_is_explained() {
     assert_eq!(ask(gateway.admin, broken).await.status(), 400);
 }
 
-/// What came is played again: as many as came, and none of those that a rate limit refused.
+/// What came is played again: as many as came, and none of those that a rate limit refused or that come on an exempt route;
+/// and that is also what is said to have happened.
 #[tokio::test]
 async fn what_came_is_played_again() {
     let service = Service::prompt().await;
-    let rest = "[[route]]\npath = \"/a\"\npriority = \"critical\"\n[[route]]\npath = \"/*\"\n\
+    let rest = "[[route]]\npath = \"/health\"\nexempt = true\n\
+                [[route]]\npath = \"/a\"\npriority = \"critical\"\n[[route]]\npath = \"/*\"\n\
                 [[rate_limit]]\nname = \"b\"\nkey = \"global\"\nrate = \"1/h\"\nburst = 3\npaths = [\"/b\"]\n";
     let gateway = Gateway::start(&Policy::before(service.address).rest(rest)).await;
     let nothing = question(&gateway, "/api/whatif", &json!({ "upstream": "service" })).await;
@@ -252,14 +254,22 @@ async fn what_came_is_played_again() {
     for _ in 0..6 {
         gateway.serves("/a").await;
         ask(gateway.clients, get("/b")).await;
+        gateway.serves("/health").await;
     }
     let asked = json!({ "upstream": "service", "limit": "adaptive", "wait_ms": 50, "priorities": ["background", "default", "critical"] });
-    // Who has come is seen ten times a second.
+    // Who has come is seen ten times a second, and what happened once.
     let said = until("all of them to be seen", async || {
         let said = question(&gateway, "/api/whatif", &asked).await.json();
-        (said["as_it_is"]["arrivals"] == 9).then_some(said)
+        let happened = said["happened"]["goodput"].as_f64().is_some_and(|goodput| goodput >= 9.0);
+        (said["as_it_is"]["arrivals"] == 9 && happened).then_some(said)
     })
     .await;
+    let happened = &said["happened"];
+    assert_eq!(
+        (&happened["goodput"], &happened["arrivals"], &happened["refused"]),
+        (&json!(9.0), &json!(9.0), &json!(0.0))
+    );
+    assert_eq!(happened["classes"]["default"]["goodput"], 3.0);
     for played in ["as_it_is", "changed"] {
         assert_eq!(said[played]["classes"]["critical"]["arrivals"], 6, "{played}");
         assert_eq!(said[played]["classes"]["default"]["arrivals"], 3, "{played}");

@@ -14,11 +14,6 @@ impl Layout {
         self.leaves.len()
     }
 
-    /// Where the number of this path is.
-    pub(crate) fn find(&self, path: &[&str]) -> Option<usize> {
-        self.paths().position(|leaf| leaf.iter().map(|name| &**name).eq(path.iter().copied()))
-    }
-
     /// The path of each number, from the outermost name to its own.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &[Arc<str>]> {
         self.leaves.iter().map(|leaf| &**leaf)
