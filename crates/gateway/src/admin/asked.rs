@@ -2,8 +2,10 @@
 //!
 //! Of curl it knows what changes the head. It is no shell: there are quotes, but no variables and no pipes.
 
-use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderName, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderName, RANGE, REFERER, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+
+use super::options::{self, Known, Valued};
 
 /// Reads it, or says what is wrong with it.
 pub(super) fn parse(text: &str) -> Result<Request<()>, String> {
@@ -54,38 +56,6 @@ fn field(headers: &mut HeaderMap, line: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Options that have a value and change nothing of the head.
-const WITH_VALUE: &[&str] = &[
-    "-o",
-    "--output",
-    "-w",
-    "--write-out",
-    "-m",
-    "--max-time",
-    "--connect-timeout",
-    "--retry",
-    "--retry-delay",
-    "-x",
-    "--proxy",
-    "--resolve",
-    "--connect-to",
-    "--cacert",
-    "--cert",
-    "--key",
-    "-c",
-    "--cookie-jar",
-    "--limit-rate",
-    "-K",
-    "--config",
-    "--max-redirs",
-    "-D",
-    "--dump-header",
-    "--interface",
-    "-T",
-    "--upload-file",
-];
-const DATA: &[&str] = &["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode"];
-
 /// What a curl command says, as far as it has been read.
 #[derive(Default)]
 struct Curl {
@@ -94,6 +64,8 @@ struct Curl {
     headers: HeaderMap,
     has_data: bool,
     is_json: bool,
+    is_form: bool,
+    is_upload: bool,
     in_query: bool,
     is_head: bool,
 }
@@ -103,78 +75,115 @@ fn curl(text: &str) -> Result<Request<()>, String> {
     let mut words = words.into_iter().skip(1);
     let mut curl = Curl::default();
     while let Some(word) = words.next() {
-        if !word.starts_with('-') || word == "-" {
+        if word == "--next" || word == "-:" {
+            return Err("one request at a time: leave out `--next` and what follows".to_owned());
+        } else if let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) {
+            let (name, attached) =
+                option.split_once('=').map_or((option, None), |(name, it)| (name, Some(it)));
+            let known = options::long(name).ok_or_else(|| unknown(&format!("--{name}")))?;
+            curl.takes(known, &format!("--{name}"), attached, &mut words)?;
+        } else if let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
+            curl.cluster(cluster, &mut words)?;
+        } else {
             curl.url.get_or_insert(word);
-            continue;
-        }
-        let (option, attached) = attached(&word);
-        let mut value = || {
-            attached
-                .map(str::to_owned)
-                .or_else(|| words.next())
-                .ok_or_else(|| format!("`{option}` needs a value"))
-        };
-        match option {
-            "-X" | "--request" => curl.method = Some(value()?),
-            "--url" => curl.url = Some(value()?),
-            "-H" | "--header" => field(&mut curl.headers, &value()?)?,
-            "-A" | "--user-agent" => put(&mut curl.headers, USER_AGENT, &value()?)?,
-            "-b" | "--cookie" => put(&mut curl.headers, COOKIE, &value()?)?,
-            // What it is does not matter here, and need not be kept.
-            "-u" | "--user" => {
-                value()?;
-                put(&mut curl.headers, AUTHORIZATION, "Basic (as given)")?;
-            }
-            "--json" => {
-                value()?;
-                (curl.has_data, curl.is_json) = (true, true);
-            }
-            "-I" | "--head" => curl.is_head = true,
-            "-G" | "--get" => curl.in_query = true,
-            "-F" | "--form" => {
-                value()?;
-                curl.has_data = true;
-            }
-            _ if DATA.contains(&option) => {
-                value()?;
-                curl.has_data = true;
-            }
-            _ if WITH_VALUE.contains(&option) => drop(value()?),
-            _ => {}
         }
     }
     curl.into_request()
 }
 
-/// The value of a short option may stand right behind it.
-fn attached(word: &str) -> (&str, Option<&str>) {
-    if word.starts_with("--") {
-        return word.split_once('=').map_or((word, None), |(option, value)| (option, Some(value)));
-    }
-    let takes_value = |option: &str| {
-        matches!(option, "-X" | "-H" | "-A" | "-b" | "-u" | "-F")
-            || DATA.contains(&option)
-            || WITH_VALUE.contains(&option)
-    };
-    match word.split_at_checked(2) {
-        Some((option, value)) if !value.is_empty() && takes_value(option) => (option, Some(value)),
-        _ => (word, None),
-    }
+fn unknown(option: &str) -> String {
+    format!(
+        "`{option}` is no option of curl that is known here: leave it out if it changes nothing of the request"
+    )
 }
 
 impl Curl {
+    /// Several options of one letter may stand in one word; the value of the last stands behind it, or in the next word.
+    fn cluster(&mut self, cluster: &str, words: &mut impl Iterator<Item = String>) -> Result<(), String> {
+        let mut rest = cluster.chars();
+        while let Some(letter) = rest.next() {
+            let name = format!("-{letter}");
+            let known = options::short(letter).ok_or_else(|| unknown(&name))?;
+            let attached = Some(rest.as_str()).filter(|rest| !rest.is_empty());
+            if self.takes(known, &name, attached, words)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an option, and says whether it has a value.
+    fn takes(
+        &mut self,
+        option: Known,
+        name: &str,
+        attached: Option<&str>,
+        words: &mut impl Iterator<Item = String>,
+    ) -> Result<bool, String> {
+        match option {
+            Known::Head => self.is_head = true,
+            Known::Get => self.in_query = true,
+            Known::Plain => {}
+            Known::Valued(valued) => {
+                let value = attached.map(str::to_owned).or_else(|| words.next());
+                self.takes_value(valued, &value.ok_or_else(|| format!("`{name}` needs a value"))?)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn takes_value(&mut self, option: Valued, value: &str) -> Result<(), String> {
+        match option {
+            Valued::Method => self.method = Some(value.to_owned()),
+            Valued::Url => {
+                self.url.get_or_insert_with(|| value.to_owned());
+            }
+            Valued::Field => self.field(value)?,
+            Valued::Agent => put(&mut self.headers, USER_AGENT, value)?,
+            // Without `=` it is the name of a file with cookies, which is not here.
+            Valued::Cookie if !value.contains('=') => {}
+            Valued::Cookie => put(&mut self.headers, COOKIE, value)?,
+            Valued::Referer => put(&mut self.headers, REFERER, value.trim_end_matches(";auto"))?,
+            Valued::Range => put(&mut self.headers, RANGE, &format!("bytes={value}"))?,
+            // What it is does not matter here, and need not be kept.
+            Valued::User => put(&mut self.headers, AUTHORIZATION, "Basic (as given)")?,
+            Valued::Bearer => put(&mut self.headers, AUTHORIZATION, "Bearer (as given)")?,
+            Valued::Data => self.has_data = true,
+            Valued::Json => (self.has_data, self.is_json) = (true, true),
+            Valued::Form => (self.has_data, self.is_form) = (true, true),
+            Valued::Upload => self.is_upload = true,
+            Valued::Other => {}
+        }
+        Ok(())
+    }
+
+    /// As curl has them: `name:` takes a field away, and `name;` is one without a value.
+    fn field(&mut self, line: &str) -> Result<(), String> {
+        match (line.split_once(':'), line.strip_suffix(';')) {
+            (Some((_, value)), _) if value.trim().is_empty() => Ok(()),
+            (None, Some(name)) => field(&mut self.headers, &format!("{name}:")),
+            _ => field(&mut self.headers, line),
+        }
+    }
+
     fn into_request(self) -> Result<Request<()>, String> {
         let url = self.url.ok_or("there is no URL in the command")?;
         let url = if url.starts_with('/') || url.contains("://") { url } else { format!("http://{url}") };
-        let usual = match (self.is_head, self.has_data && !self.in_query) {
-            (true, _) => "HEAD",
-            (false, true) => "POST",
-            (false, false) => "GET",
+        let usual = match (self.is_head, self.is_upload, self.has_data && !self.in_query) {
+            (true, ..) => "HEAD",
+            (false, true, _) => "PUT",
+            (false, false, true) => "POST",
+            (false, false, false) => "GET",
         };
         let mut request = request(self.method.as_deref().unwrap_or(usual), &url)?;
         *request.headers_mut() = self.headers;
         if self.has_data && !self.in_query {
-            let kind = if self.is_json { "application/json" } else { "application/x-www-form-urlencoded" };
+            let kind = match (self.is_json, self.is_form) {
+                (true, _) => "application/json",
+                (false, true) => "multipart/form-data",
+                (false, false) => "application/x-www-form-urlencoded",
+            };
             request.headers_mut().entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
         }
         Ok(request)
@@ -291,5 +300,60 @@ mod tests {
         check("curl 'http://shop/", expect!["! a ' is not closed"]);
         check("curl -H", expect!["! `-H` needs a value"]);
         check("curl -s", expect!["! there is no URL in the command"]);
+    }
+
+    /// Letters stand together, and what has a value takes it from behind itself or from the next word.
+    #[test]
+    fn options_of_curl_in_one_word() {
+        check("curl -sXPOST http://shop/x", expect!["POST http://shop/x | host: shop"]);
+        check("curl -sH 'x-a: b' http://shop/x", expect!["GET http://shop/x | x-a: b | host: shop"]);
+        check("curl -fsSLo /dev/null http://shop/x", expect!["GET http://shop/x | host: shop"]);
+        check(
+            "curl -vkIu ann:secret http://shop/x",
+            expect!["HEAD http://shop/x | authorization: Basic (as given) | host: shop"],
+        );
+        check("curl -sX", expect!["! `-X` needs a value"]);
+    }
+
+    #[test]
+    fn options_of_curl_with_a_value_that_is_no_url() {
+        check(
+            "curl -e http://from/ -r 0-99 -E cert.pem --key key.pem http://shop/x",
+            expect!["GET http://shop/x | referer: http://from/ | range: bytes=0-99 | host: shop"],
+        );
+        check(
+            "curl --range=5- --referer http://from/ --retry-max-time 5 -Y 1 -y 2 http://shop/x",
+            expect!["GET http://shop/x | range: bytes=5- | referer: http://from/ | host: shop"],
+        );
+        check(
+            "curl -T file http://shop/x -H 'accept:' -H 'x-empty;'",
+            expect!["PUT http://shop/x | x-empty:  | host: shop"],
+        );
+        check(
+            "curl -b jar.txt -F a=@file --oauth2-bearer secret http://shop/x",
+            expect![
+                "POST http://shop/x | authorization: Bearer (as given) | content-type: multipart/form-data | host: shop"
+            ],
+        );
+        check(
+            "curl -sŁ http://shop/x",
+            expect![
+                "! `-Ł` is no option of curl that is known here: leave it out if it changes nothing of the request"
+            ],
+        );
+        check(
+            "curl --no-such-thing 5 http://shop/x",
+            expect![
+                "! `--no-such-thing` is no option of curl that is known here: leave it out if it changes nothing of the request"
+            ],
+        );
+        check(
+            "curl --no-progress-meter --no-keepalive http://shop/x",
+            expect!["GET http://shop/x | host: shop"],
+        );
+        check(
+            "curl http://shop/x --next http://shop/y",
+            expect!["! one request at a time: leave out `--next` and what follows"],
+        );
     }
 }

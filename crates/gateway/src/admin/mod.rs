@@ -13,6 +13,7 @@ mod watcher;
 
 mod asked;
 mod change;
+mod options;
 mod policy;
 mod whatif;
 
