@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::browser::Browser;
 use crate::client::{ask, connect};
-use crate::gateway::{Gateway, Lab, Policy, TIDEGATE, operators_get};
+use crate::gateway::{Gateway, Lab, Policy, TIDEGATE, fresh_path, operators_get};
 use crate::service::Service;
 use crate::wait::{Stopwatch, patiently, turn, until};
 
@@ -191,9 +191,42 @@ async fn a_request_is_explained_and_a_limit_is_tried() {
     browser.until("document.querySelector('[data-whatif]')").await;
     let gained = browser.value("Number(document.querySelector('[data-whatif]').dataset.whatif)").await;
     assert!(gained.as_f64().unwrap() < -50.0, "one slot does less than four: {gained}");
+    // Charts are drawn when it is known how wide they are, which is a frame later.
+    browser.until("[...document.querySelectorAll('#whatif-result figure')].every((one) => one.querySelector('.plot text')?.textContent)").await;
     looks_right(&mut browser, 400).await;
     crowd.stop().await;
     assert_eq!(browser.value("window.hacked ?? null").await, Value::Null);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The form for changes has the upstreams of the policy in force, and keeps what somebody has typed.
+#[tokio::test]
+async fn a_reload_changes_the_form_and_not_what_is_typed() {
+    let (service, token) = (Service::prompt().await, fresh_path("token"));
+    std::fs::write(&token, "0123456789abcdef\n").unwrap();
+    let route = "[[route]]\npath = \"/*\"\nupstream = \"service\"\n";
+    let other = |name: &str| {
+        format!("{route}[[upstream]]\nname = \"{name}\"\nendpoints = [\"http://{}\"]\n", service.address)
+    };
+    let policy = Policy::before(service.address).server(&format!("admin_token_file = {token:?}"));
+    let gateway = Gateway::start(&policy.clone().rest(&other("old"))).await;
+    let mut browser = Browser::start().await;
+    browser.open(&format!("http://{}/", gateway.admin)).await;
+    browser.until("document.querySelector('#change select')?.options.length === 2").await;
+    let form = "(() => { const form = document.querySelector('#change form'); const select = form.querySelector('select'); \
+                return JSON.stringify([select.value, [...select.options].map((one) => one.value), form.querySelector('input').value]) })()";
+    browser.value("document.querySelector('#change input').value = 'typed'").await;
+    gateway.reload(&policy.clone().rest(&other("new"))).await;
+    browser
+        .until("[...document.querySelectorAll('#change option')].some((one) => one.value === 'new')")
+        .await;
+    assert_eq!(browser.value(form).await, r#"["service",["service","new"],"typed"]"#);
+    browser.value("document.querySelector('#change select').value = 'new'").await;
+    gateway.reload(&policy.rest(&other("newest"))).await;
+    browser
+        .until("[...document.querySelectorAll('#change option')].some((one) => one.value === 'newest')")
+        .await;
+    assert_eq!(browser.value(form).await, r#"["",["service","newest"],"typed"]"#, "nobody chose another");
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 

@@ -187,7 +187,8 @@ export function showTable(sample, stats) {
       ["refused", number(counted && counted.shed + counted.rate_limited + counted.queue_timed_out), counted?.shed, "shed"],
       ["p99", millis(one.latency_ms.minute.p99), one.latency_ms.minute.p99],
     ]));
-    for (const [label, route] of Object.entries(one.routes)) {
+    // An upstream that no route leads to has none.
+    for (const [label, route] of Object.entries(one.routes ?? {})) {
       rows.push(row(label, "route", { "data-route": label, "data-of": name }, [
         ["inside", full(route.now, route.limit), route.now, "now"],
         ["most", number(route.max), route.max, "max"],

@@ -132,10 +132,18 @@ function showChange() {
     return put(find("change"), h("p", { class: "hint" }, "Nothing can be changed here. To allow it, put a line of 16 characters or more into a file and name it in the policy: ",
       h("code", {}, "[server] admin_token_file = \"/run/tidegate/token\""), "."));
   }
-  if (find("change").querySelector("form")) return;
+  const options = () => policy.upstreams.map((one) => h("option", {}, one.name));
+  const before = find("change").querySelector("form select");
+  if (before) {
+    // A reload may have other upstreams; what is typed, the token above all, stays. If the chosen one has gone, none is.
+    const chosen = before.value;
+    put(before, options());
+    before.value = chosen;
+    return;
+  }
   const result = h("div", { "aria-live": "polite" });
   const token = h("input", { type: "password", size: 22, autocomplete: "off", "aria-label": "Token" });
-  const upstream = h("select", { "aria-label": "Upstream" }, policy.upstreams.map((one) => h("option", {}, one.name)));
+  const upstream = h("select", { "aria-label": "Upstream" }, options());
   const limit = h("input", { size: 7, placeholder: "number", "aria-label": "Limit", inputmode: "numeric", autocomplete: "off" });
   const act = async (path, done) => {
     try {
