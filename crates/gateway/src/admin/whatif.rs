@@ -37,6 +37,7 @@ pub(super) async fn answer(admin: &Admin, question: &Value) -> Response<Body> {
     let (clock, stopped) = (admin.shared.clock, stop.0.clone());
     let (done, result) = oneshot::channel();
     let thread = std::thread::Builder::new().name("tidegate-whatif".into()).spawn(move || {
+        give_way();
         let result = play(&question, &recording, clock, &stopped);
         // Before the result is known, or whoever asks again at once would be told to wait.
         drop(turn);
@@ -53,6 +54,16 @@ pub(super) async fn answer(admin: &Admin, question: &Value) -> Response<Body> {
     }
 }
 
+/// Clients go before a question in passing: on a machine with no core to spare this thread gets what is left. Where it cannot
+/// be asked for, it goes without.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    {
+        // There it is of the thread, against POSIX, which has it of the process (nice(2)).
+        let _ = rustix::process::nice(19);
+    }
+}
+
 /// Whoever asked has left: there is no need to go on.
 struct StopWhenDropped(Arc<AtomicBool>);
 
@@ -64,4 +75,20 @@ impl Drop for StopWhenDropped {
 
 fn say(status: StatusCode, why: &str) -> Response<Body> {
     page(status, JSON, json!({ "error": why }).to_string())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_gives_way_and_no_other() {
+        let priority = || rustix::process::getpriority_process(None).unwrap();
+        let before = priority();
+        let of_thread = std::thread::spawn(move || {
+            give_way();
+            priority()
+        });
+        assert_eq!((of_thread.join().unwrap(), priority()), (19, before));
+    }
 }
