@@ -1,6 +1,7 @@
 //! The driver: tells the play the time, sends what is due, and hands on what was heard. One thread, one runtime.
 //!
-//! What is due and has no connection waits in the one queue there is here, and that wait is lag.
+//! What is due and has no connection waits in the one queue there is here. As far as that is for the generator's own bounds,
+//! it is lag.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -113,6 +114,7 @@ struct Driver<'a> {
     opening: usize,
     /// Due, and without a connection.
     waiting: VecDeque<Waiting>,
+    full: Full,
     /// What is under way for each request, at the index of its key.
     flights: Vec<Option<Flight>>,
 }
@@ -121,9 +123,12 @@ struct Driver<'a> {
 #[derive(Clone, Copy)]
 struct Waiting {
     order: Order,
-    since: Duration,
-    /// As many connections are open as may be, so that it is the generator's own bound that it waits for.
-    held: bool,
+    /// How late it was already when it began to wait.
+    lag: Duration,
+    /// How long it was held back already.
+    held: Duration,
+    /// What [`Full`] said when it began to wait.
+    full: Duration,
 }
 
 /// An attempt under way.
@@ -131,10 +136,40 @@ struct Flight {
     order: Order,
     /// When there was a connection for it.
     began: Duration,
-    /// How long it waited for that, if it did.
-    waited: Duration,
-    held: bool,
+    /// How late it was by then, and how much of that it was held back.
+    lag: Duration,
+    held: Duration,
     task: AbortHandle,
+}
+
+/// For how long altogether more have waited than connections were being opened for: then the generator's own bounds are what
+/// some of them wait for. Whether that is so may change many times while one of them waits.
+#[derive(Default)]
+struct Full {
+    since: Option<Duration>,
+    before: Duration,
+}
+
+impl Flight {
+    /// How late it was when its first byte was written.
+    fn lag_at(&self, sent: Option<Duration>) -> Duration {
+        let to_the_write = sent.map_or(Duration::ZERO, |sent| sent.saturating_sub(self.began));
+        self.lag.saturating_add(to_the_write)
+    }
+}
+
+impl Full {
+    fn at(&self, now: Duration) -> Duration {
+        let current = self.since.map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        self.before.saturating_add(current)
+    }
+
+    fn set(&mut self, now: Duration, is_full: bool) {
+        if is_full != self.since.is_some() {
+            self.before = self.at(now);
+            self.since = is_full.then_some(now);
+        }
+    }
 }
 
 impl<'a> Driver<'a> {
@@ -161,6 +196,7 @@ impl<'a> Driver<'a> {
             open: Vec::new(),
             opening: 0,
             waiting: VecDeque::new(),
+            full: Full::default(),
             flights: Vec::new(),
         })
     }
@@ -241,31 +277,39 @@ impl<'a> Driver<'a> {
 
     /// Whoever came before goes first.
     fn send(&mut self, order: Order, now: Duration) {
-        let at_once = Waiting { order, since: now, held: false };
-        if self.waiting.is_empty() && self.begin(at_once, now) {
+        let lag = now.saturating_sub(order.intended);
+        let waiting = Waiting { order, lag, held: Duration::ZERO, full: self.full.at(now) };
+        if self.waiting.is_empty() && self.begin(waiting, now) {
             return;
         }
-        let held = self.shared.places.taken() >= self.connections_max as u64;
         // Those who gave up behind one who is patient are only counted out here.
         if self.waiting.len() > 2 * self.settings.outstanding_max {
-            self.waiting.retain(|waiting| self.play.is_current(waiting.order.key));
+            for waiting in std::mem::take(&mut self.waiting) {
+                if self.play.is_current(waiting.order.key) {
+                    self.waiting.push_back(waiting);
+                } else {
+                    self.never_sent(waiting, now);
+                }
+            }
         }
-        self.waiting.push_back(Waiting { held, ..at_once });
+        self.waiting.push_back(waiting);
     }
 
     fn send_those_who_wait(&mut self, now: Duration) {
         while let Some(&first) = self.waiting.front() {
             if !self.play.is_current(first.order.key) {
                 // Its client left while it waited.
-                self.count_lag(first.order, now, now.saturating_sub(first.since), first.held);
+                self.never_sent(first, now);
                 self.waiting.pop_front();
                 continue;
             }
             let last = self.waiting.back().copied().filter(|_| self.is_impatient(first.order, now));
-            if last.is_some_and(|last| !self.play.is_current(last.order.key)) {
+            if let Some(last) = last
+                && !self.play.is_current(last.order.key)
+            {
                 // It is counted as what came before it is.
-                let Some(Waiting { order, since, held }) = self.waiting.pop_back() else { break };
-                self.count_lag(order, now, now.saturating_sub(since), held);
+                self.never_sent(last, now);
+                self.waiting.pop_back();
                 continue;
             }
             if !self.begin(last.unwrap_or(first), now) {
@@ -278,6 +322,11 @@ impl<'a> Driver<'a> {
             };
         }
         self.open_more();
+        let each = match self.settings.protocol {
+            Protocol::Http1 => 1,
+            Protocol::Http2 => http2::STREAMS_MAX,
+        };
+        self.full.set(now, self.waiting.len() > self.opening * each);
     }
 
     /// Whether more than half of a client's patience is over. Were it sent all the same, and the next one when half of its own
@@ -290,7 +339,8 @@ impl<'a> Driver<'a> {
     }
 
     /// Sends an attempt if there is a connection for it.
-    fn begin(&mut self, Waiting { order, since, held }: Waiting, now: Duration) -> bool {
+    fn begin(&mut self, waiting: Waiting, now: Duration) -> bool {
+        let order = waiting.order;
         let shared = self.shared.clone();
         let task = match self.settings.protocol {
             Protocol::Http1 => {
@@ -306,9 +356,8 @@ impl<'a> Driver<'a> {
         if self.flights.len() <= index {
             self.flights.resize_with(index + 1, || None);
         }
-        let waited = now.saturating_sub(since);
-        let flight = Flight { order, began: now, waited, held, task: task.abort_handle() };
-        self.flights[index] = Some(flight);
+        let (lag, held) = self.lag(waiting, now);
+        self.flights[index] = Some(Flight { order, began: now, lag, held, task: task.abort_handle() });
         true
     }
 
@@ -349,7 +398,7 @@ impl<'a> Driver<'a> {
         // What waits is counted out when it is its turn.
         if let Some(flight) = self.take_flight(key) {
             flight.task.abort();
-            self.count_lag(flight.order, flight.began, flight.waited, flight.held);
+            self.count_lag(flight.order, flight.lag, flight.held);
         }
     }
 
@@ -357,12 +406,21 @@ impl<'a> Driver<'a> {
         self.flights.get_mut(key.index)?.take_if(|flight| flight.order.key == key)
     }
 
-    /// An attempt went out at this moment, and had waited so long for a connection. That is lag if it was the generator's
-    /// own bound that it waited for; what opening a connection takes is not.
-    fn count_lag(&mut self, order: Order, at: Duration, waited: Duration, held: bool) {
-        let late = at.saturating_sub(order.intended);
-        let lag = if held { late } else { late.saturating_sub(waited) };
-        self.play.sent(order.intended, lag, held.then_some(waited));
+    /// How late one is that waits until now, and how much of that it was held back. What opening a connection takes is not the
+    /// generator's doing, and so is no lag; that it may open no more of them is.
+    fn lag(&self, Waiting { lag, held, full, .. }: Waiting, now: Duration) -> (Duration, Duration) {
+        let more = self.full.at(now).saturating_sub(full);
+        (lag.saturating_add(more), held.saturating_add(more))
+    }
+
+    /// An attempt waits no longer, and has not been sent.
+    fn never_sent(&mut self, waiting: Waiting, now: Duration) {
+        let (lag, held) = self.lag(waiting, now);
+        self.count_lag(waiting.order, lag, held);
+    }
+
+    fn count_lag(&mut self, order: Order, lag: Duration, held: Duration) {
+        self.play.sent(order.intended, lag, (!held.is_zero()).then_some(held));
     }
 
     fn note(&mut self, event: Event, now: Duration) {
@@ -370,12 +428,13 @@ impl<'a> Driver<'a> {
             Event::Ended { order, sent, heard, kept } => {
                 self.idle.extend(kept);
                 let Some(flight) = self.take_flight(order.key) else { return };
-                self.count_lag(order, sent.unwrap_or(flight.began), flight.waited, flight.held);
+                self.count_lag(order, flight.lag_at(sent), flight.held);
                 self.play.heard(now, order.key, sent, heard);
             }
             Event::Again(order) => {
-                if self.take_flight(order.key).is_some() {
-                    self.waiting.push_front(Waiting { order, since: now, held: false });
+                if let Some(flight) = self.take_flight(order.key) {
+                    let (lag, held, full) = (flight.lag, flight.held, self.full.at(now));
+                    self.waiting.push_front(Waiting { order, lag, held, full });
                 }
             }
             Event::Opened(opened) => {
@@ -405,9 +464,10 @@ impl<'a> Driver<'a> {
         if !self.open.is_empty() {
             return;
         }
-        while let Some(Waiting { order, since, held }) = self.waiting.pop_front() {
+        while let Some(waiting) = self.waiting.pop_front() {
+            let order = waiting.order;
             let current = self.play.is_current(order.key);
-            self.count_lag(order, now, now.saturating_sub(since), held);
+            self.never_sent(waiting, now);
             self.play.heard(now, order.key, None, Heard::Nothing(error));
             if current && self.settings.protocol == Protocol::Http1 {
                 return;
@@ -419,10 +479,29 @@ impl<'a> Driver<'a> {
     fn close(&mut self, now: Duration) {
         for flight in std::mem::take(&mut self.flights).into_iter().flatten() {
             flight.task.abort();
-            self.count_lag(flight.order, flight.began, flight.waited, flight.held);
+            self.count_lag(flight.order, flight.lag, flight.held);
         }
-        for Waiting { order, since, held } in std::mem::take(&mut self.waiting) {
-            self.count_lag(order, now, now.saturating_sub(since), held);
+        for waiting in std::mem::take(&mut self.waiting) {
+            self.never_sent(waiting, now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only while it is full does it go on, however often that changes.
+    #[test]
+    fn what_it_was_full_for_adds_up() {
+        let ms = Duration::from_millis;
+        let mut full = Full::default();
+        for (now, is_full, so_far) in
+            [(5, false, 0), (10, true, 0), (15, true, 5), (20, false, 10), (50, false, 10), (60, true, 10)]
+        {
+            full.set(ms(now), is_full);
+            assert_eq!(full.at(ms(now)), ms(so_far), "{now}");
+        }
+        assert_eq!(full.at(ms(63)), ms(13));
     }
 }

@@ -127,6 +127,34 @@ async fn a_stall_is_not_hidden_by_waiting_for_it() {
     assert!(ran.out.contains("  met     goodput>=100%\n"), "{}", ran.out);
 }
 
+/// Of a burst, what waits for one of the connections is late from the first moment on, when none of them is open yet.
+#[tokio::test]
+async fn a_burst_waits_for_the_cap() {
+    let _turn = turn().await;
+    let lab = Lab::start(&["--workers", "1000", "--service-time", "200ms"]).await;
+    let scenario = File::with(
+        r#"story = "A burst."
+        duration = "4s"
+        [[service]]
+        workers = 1000
+        time = "200ms"
+        [[clients]]
+        name = "all"
+        burst = [{ at = "0s", count = 1000 }]
+        path = "/work""#,
+    );
+    let target = format!("http://{}", lab.address);
+    let ran = load(&[scenario.path(), "--target", &target, "--connections", "100", "--json"]).await;
+    let report = report(&ran);
+    assert_eq!(count(&report, "/goodput"), 1_000, "{report:#}");
+    // Nine of ten waited, for one to nine times what the service takes.
+    assert!(count(&report, "/sending/held_ms/count") >= 900, "{report:#}");
+    assert!(millis(&report, "/sending/lag_ms/p50") >= 600.0, "{report:#}");
+    assert!(millis(&report, "/sending/lag_ms/p99") >= 1_600.0, "{report:#}");
+    let limited = report["sending"]["limited"].as_str().unwrap_or_default();
+    assert!(limited.contains("waited for one of its 100 connections"), "{limited}");
+}
+
 /// What is typed arrives: method, fields, body, and the schedule's number of requests. Nobody at a terminal, no view.
 #[tokio::test]
 async fn what_is_typed_is_what_is_sent() {

@@ -17,7 +17,7 @@ use super::{Event, Opened, Place, Shared, head};
 use crate::play::{Heard, Order};
 
 /// So many streams at a time on one connection, unless the peer allows fewer.
-const STREAMS_MAX: usize = 100;
+pub(crate) const STREAMS_MAX: usize = 100;
 /// What a connection and a stream may bring before it was read: an answer is read as it comes.
 const WINDOW: u32 = 1 << 20;
 

@@ -110,6 +110,11 @@ impl Sending {
                 words::count(count as f64),
                 words::count(self.outstanding_max as f64),
             ),
+            Limited::Connections(count) if self.connections_most < self.connections_max => format!(
+                "The generator was the limit: {} attempts waited behind others for a connection to be opened, and 1 in \
+                 100 was sent {lag} late or later. Begin with less.",
+                words::count(count as f64),
+            ),
             Limited::Connections(count) => format!(
                 "The generator was the limit: {} attempts waited for one of its {} connections, and 1 in 100 was \
                  sent {lag} late or later. Allow more (--connections).",
@@ -157,7 +162,8 @@ mod tests {
     use super::*;
 
     fn sending(late: u64, held: u64) -> Sending {
-        let mut sending = Sending { connections_max: 2, outstanding_max: 9, ..Sending::default() };
+        let mut sending =
+            Sending { connections_max: 2, connections_most: 2, outstanding_max: 9, ..Sending::default() };
         for number in 0..1_000 {
             sending.lag.record(if number < late { Duration::from_secs(1) } else { Duration::ZERO });
         }
@@ -179,5 +185,7 @@ mod tests {
         assert_eq!(Sending { unsent: 3, ..sending(0, 0) }.lag_p99(), Duration::MAX);
         let words = sending(20, 20).limited_in_words().unwrap_or_default();
         assert!(words.contains("20 attempts waited for one of its 2 connections"), "{words}");
+        let words = Sending { connections_max: 3, ..sending(20, 20) }.limited_in_words().unwrap_or_default();
+        assert!(words.contains("20 attempts waited behind others for a connection"), "{words}");
     }
 }
