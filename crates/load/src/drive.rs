@@ -38,6 +38,9 @@ const OPENING_MAX: usize = 128;
 const WAIT_LEAST: Duration = Duration::from_micros(100);
 /// What is later than this is sent without any wait.
 const BEHIND: Duration = Duration::from_millis(1);
+/// So often an attempt is silently sent again. Whoever closes one connection after the other as soon as it is used would be asked
+/// without end.
+const RESENT_MAX: u32 = 5;
 /// How long the first connection of HTTP/2 may take before the play begins without it.
 const FIRST_CONNECTION_MAX: Duration = Duration::from_secs(2);
 
@@ -129,6 +132,8 @@ struct Waiting {
     held: Duration,
     /// What [`Full`] said when it began to wait.
     full: Duration,
+    /// How many connections were being closed when it came to them.
+    resent: u32,
 }
 
 /// An attempt under way.
@@ -139,6 +144,7 @@ struct Flight {
     /// How late it was by then, and how much of that it was held back.
     lag: Duration,
     held: Duration,
+    resent: u32,
     task: AbortHandle,
 }
 
@@ -278,7 +284,7 @@ impl<'a> Driver<'a> {
     /// Whoever came before goes first.
     fn send(&mut self, order: Order, now: Duration) {
         let lag = now.saturating_sub(order.intended);
-        let waiting = Waiting { order, lag, held: Duration::ZERO, full: self.full.at(now) };
+        let waiting = Waiting { order, lag, held: Duration::ZERO, full: self.full.at(now), resent: 0 };
         if self.waiting.is_empty() && self.begin(waiting, now) {
             return;
         }
@@ -357,7 +363,8 @@ impl<'a> Driver<'a> {
             self.flights.resize_with(index + 1, || None);
         }
         let (lag, held) = self.lag(waiting, now);
-        self.flights[index] = Some(Flight { order, began: now, lag, held, task: task.abort_handle() });
+        let (resent, task) = (waiting.resent, task.abort_handle());
+        self.flights[index] = Some(Flight { order, began: now, lag, held, resent, task });
         true
     }
 
@@ -431,11 +438,18 @@ impl<'a> Driver<'a> {
                 self.count_lag(order, flight.lag_at(sent), flight.held);
                 self.play.heard(now, order.key, sent, heard);
             }
-            Event::Again(order) => {
-                if let Some(flight) = self.take_flight(order.key) {
-                    let (lag, held, full) = (flight.lag, flight.held, self.full.at(now));
-                    self.waiting.push_front(Waiting { order, lag, held, full });
+            Event::Again { order, sent } => {
+                let Some(flight) = self.take_flight(order.key) else { return };
+                let lag = flight.lag_at(sent);
+                if flight.resent == RESENT_MAX {
+                    self.count_lag(order, lag, flight.held);
+                    self.play.heard(now, order.key, sent, Heard::Nothing(WireError::Closed));
+                    return;
                 }
+                // The try that was for nothing is no lag: it was sent, and by then it was so late.
+                let (held, full, resent) = (flight.held, self.full.at(now), flight.resent + 1);
+                self.play.resent(order.intended);
+                self.waiting.push_front(Waiting { order, lag, held, full, resent });
             }
             Event::Opened(opened) => {
                 self.opening = self.opening.saturating_sub(1);
@@ -461,7 +475,7 @@ impl<'a> Driver<'a> {
 
     /// Whoever has waited longest learns that there is no connection; over HTTP/2 all do, who wait for the same one.
     fn not_opened(&mut self, error: WireError, now: Duration) {
-        if !self.open.is_empty() {
+        if self.open.iter().any(http2::Connection::is_usable) {
             return;
         }
         while let Some(waiting) = self.waiting.pop_front() {

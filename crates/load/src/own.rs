@@ -27,7 +27,7 @@ pub(crate) const fn reply(status: u16) -> Reply {
 
 pub(crate) const fn reply_to(error: WireError) -> Reply {
     match error {
-        WireError::Connect => Reply::NoConnection,
+        WireError::Connect | WireError::Exhausted => Reply::NoConnection,
         WireError::Closed | WireError::Malformed => Reply::Broken,
         WireError::Timeout => Reply::TimedOut,
     }

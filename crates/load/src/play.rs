@@ -251,6 +251,13 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// An attempt that was to be sent at this moment was sent once more, silently.
+    pub(crate) fn resent(&mut self, intended: Duration) {
+        if intended >= self.scenario.warmup {
+            self.meter.sending().resent += 1;
+        }
+    }
+
     /// What the driver has to say of its connections.
     pub(crate) fn meter(&mut self) -> &mut Meter {
         &mut self.meter

@@ -83,7 +83,8 @@ impl Shown<'_> {
 /// Why nothing can be said about the target, if no connection to it could be opened at all.
 pub(super) fn nobody_there(report: &Report) -> Option<String> {
     let sending = report.sending.as_ref()?;
-    let refused = sending.errors[WireError::Connect as usize];
+    let refused = [WireError::Connect, WireError::Exhausted].map(|error| sending.errors[error as usize]);
+    let refused: u64 = refused.iter().sum();
     (sending.statuses.is_empty() && refused > 0 && refused == report.all.attempts)
         .then(|| format!("no connection could be opened, in {refused} attempts"))
 }

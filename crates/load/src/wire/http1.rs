@@ -18,12 +18,18 @@ use super::watched::{Seen, Watched};
 use super::{Event, Opened, Place, Shared, head};
 use crate::play::{Heard, Order};
 
+/// A connection that ends so soon after the first byte was written, and twice what opening it took, was being closed already;
+/// what ends later may have been at work.
+const CLOSING: Duration = Duration::from_millis(10);
+
 /// A connection, which nobody drives but the exchange that uses it.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: http1::Connection<TokioIo<Watched>, Full<Bytes>>,
     seen: Arc<Seen>,
     used_before: bool,
+    /// How long it took to open it, which is one way there and back.
+    took: Duration,
     _place: Place,
 }
 
@@ -53,11 +59,11 @@ pub(crate) async fn exchange(shared: Arc<Shared>, mut connection: Box<Connection
         Err(WireError::Closed)
             if connection.used_before
                 && !connection.seen.has_read()
-                && (may_come_twice || sent.is_none()) =>
+                && sent.is_none_or(|sent| may_come_twice && connection.was_closing(&shared, sent)) =>
         {
             // Its place is free before somebody looks for one.
             drop(connection);
-            Event::Again(order)
+            Event::Again { order, sent }
         }
         Err(error) => Event::Ended { order, sent, heard: Heard::Nothing(error), kept: None },
     };
@@ -70,13 +76,18 @@ impl Connection {
         let (watched, seen) = Watched::new(stream, shared.clock);
         let (sender, driver) =
             http1::handshake(TokioIo::new(watched)).await.map_err(|_| WireError::Connect)?;
-        Ok((Self { sender, driver, seen, used_before: false, _place: place }, took))
+        Ok((Self { sender, driver, seen, used_before: false, took, _place: place }, took))
     }
 
     /// Whether it can carry another request, as far as one can see. Its peer may have closed it while nobody looked.
     pub(crate) fn is_alive(&mut self) -> bool {
         let mut nobody = Context::from_waker(Waker::noop());
         Pin::new(&mut self.driver).poll(&mut nobody).is_pending() && self.sender.is_ready()
+    }
+
+    /// Whether it was being closed already when the first byte was written, going by when it ended, which is now.
+    fn was_closing(&self, shared: &Shared, sent: Duration) -> bool {
+        shared.clock.elapsed().saturating_sub(sent) <= CLOSING.saturating_add(self.took.saturating_mul(2))
     }
 
     /// The answer, read to its end.

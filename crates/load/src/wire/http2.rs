@@ -3,8 +3,7 @@
 //! The h2 crate would let more wait inside of it, where nobody could see for how long.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,19 +23,27 @@ const WINDOW: u32 = 1 << 20;
 /// A connection. Its driver is a task, and ends with it.
 pub(crate) struct Connection {
     sender: SendRequest<Bytes>,
-    streams: Arc<AtomicUsize>,
+    state: Arc<State>,
     driver: AbortHandle,
+}
+
+/// What a connection and its streams know of each other.
+#[derive(Default)]
+struct State {
+    streams: AtomicUsize,
+    /// It takes no more of them, and ends with the last (GOAWAY; RFC 9113, section 6.8).
+    spent: AtomicBool,
 }
 
 /// One stream of a connection, until it has ended.
 pub(crate) struct Stream {
     sender: SendRequest<Bytes>,
-    streams: Arc<AtomicUsize>,
+    state: Arc<State>,
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.streams.fetch_sub(1, Relaxed);
+        self.state.streams.fetch_sub(1, Relaxed);
     }
 }
 
@@ -63,7 +70,7 @@ pub(crate) async fn connect(shared: &Shared, place: Place) -> Result<(Connection
         drop(place);
     });
     let driver = driver.abort_handle();
-    Ok((Connection { sender, streams: Arc::default(), driver }, took))
+    Ok((Connection { sender, state: Arc::default(), driver }, took))
 }
 
 impl Connection {
@@ -72,22 +79,36 @@ impl Connection {
         !self.driver.is_finished()
     }
 
+    /// Whether it takes new streams, now or when others have ended.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.is_alive() && !self.state.spent.load(Relaxed)
+    }
+
     /// A stream, if there is room for one.
     pub(crate) fn stream(&self) -> Option<Stream> {
         let most = STREAMS_MAX.min(self.sender.current_max_send_streams());
-        if !self.is_alive() || self.streams.load(Relaxed) >= most {
+        if !self.is_usable() || self.state.streams.load(Relaxed) >= most {
             return None;
         }
-        self.streams.fetch_add(1, Relaxed);
-        Some(Stream { sender: self.sender.clone(), streams: self.streams.clone() })
+        self.state.streams.fetch_add(1, Relaxed);
+        Some(Stream { sender: self.sender.clone(), state: self.state.clone() })
     }
 }
 
 /// Sends a request, reads the answer to its end and tells of it.
 pub(crate) async fn exchange(shared: Arc<Shared>, stream: Stream, order: Order) {
     let mut sent = None;
-    let heard = ask(&shared, stream, &order, &mut sent).await.unwrap_or_else(Heard::Nothing);
-    let _ = shared.events.send(Event::Ended { order, sent, heard, kept: None }).await;
+    let state = stream.state.clone();
+    let event = match ask(&shared, stream, &order, &mut sent).await {
+        Ok(heard) => Event::Ended { order, sent, heard, kept: None },
+        // Nothing was sent, since the peer takes no more. What it has taken it still answers.
+        Err(_) if sent.is_none() => {
+            state.spent.store(true, Relaxed);
+            Event::Again { order, sent }
+        }
+        Err(error) => Event::Ended { order, sent, heard: Heard::Nothing(error), kept: None },
+    };
+    let _ = shared.events.send(event).await;
 }
 
 async fn ask(

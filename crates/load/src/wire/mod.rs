@@ -8,6 +8,7 @@ pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod watched;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -41,8 +42,12 @@ pub(crate) enum Event {
         /// Its connection of HTTP/1.1, if it can carry another.
         kept: Option<Box<http1::Connection>>,
     },
-    /// A kept connection turned out to be closed before the attempt on it could be: it goes out again on another.
-    Again(Order),
+    /// The attempt goes out again on another connection: this one was being closed when it came.
+    Again {
+        order: Order,
+        /// When its first byte was written, if any was.
+        sent: Option<Duration>,
+    },
     /// A connection stands, after so long, or could not be opened.
     Opened(Result<(Opened, Duration), WireError>),
 }
@@ -96,13 +101,48 @@ impl Drop for Place {
     }
 }
 
+/// The descriptors of a process and of all processes, on every Unix; the standard library has no names for them.
+const NO_DESCRIPTOR: [i32; 2] = [24, 23];
+
+/// Whose fault it is. Without a port or a descriptor nothing was sent, and nothing can be said of the other side.
+fn not_opened(error: &io::Error) -> WireError {
+    let no_descriptor = error.raw_os_error().is_some_and(|code| NO_DESCRIPTOR.contains(&code));
+    if cfg!(unix) && no_descriptor || error.kind() == io::ErrorKind::AddrNotAvailable {
+        WireError::Exhausted
+    } else {
+        WireError::Connect
+    }
+}
+
 impl Shared {
     /// Opens a connection, and says how long that took.
     pub(crate) async fn connect(&self) -> Result<(TcpStream, Duration), WireError> {
         let began = self.clock.elapsed();
-        let stream = TcpStream::connect(self.address).await.map_err(|_| WireError::Connect)?;
+        let stream = TcpStream::connect(self.address).await.map_err(|error| not_opened(&error))?;
         // Requests are small, and what waits for more to send with them would be lag.
         let _ = stream.set_nodelay(true);
         Ok((stream, self.clock.elapsed().saturating_sub(began)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No descriptor for this process, none for any, and no port are the generator's own limits (EMFILE, ENFILE,
+    /// EADDRNOTAVAIL); that nobody listens, or that nobody can be reached, is not.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn whose_fault_it_is() {
+        for (code, error) in [
+            (24, WireError::Exhausted),
+            (23, WireError::Exhausted),
+            (99, WireError::Exhausted),
+            (111, WireError::Connect),
+            (110, WireError::Connect),
+            (113, WireError::Connect),
+        ] {
+            assert_eq!(not_opened(&io::Error::from_raw_os_error(code)), error, "{code}");
+        }
     }
 }

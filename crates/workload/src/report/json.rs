@@ -92,6 +92,7 @@ impl Sending {
             "connections_max": self.connections_max,
             "outstanding_max": self.outstanding_max,
             "unsent": self.unsent,
+            "resent": self.resent,
             "limited": self.limited_in_words(),
         })
     }

@@ -23,11 +23,13 @@ pub enum WireError {
     Malformed,
     /// Nothing came for as long as its client waited.
     Timeout,
+    /// The generator had no port or descriptor for another connection.
+    Exhausted,
 }
 
 impl WireError {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Connect, Self::Closed, Self::Malformed, Self::Timeout];
+    pub const ALL: [Self; 5] = [Self::Connect, Self::Closed, Self::Malformed, Self::Timeout, Self::Exhausted];
 
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
@@ -36,6 +38,7 @@ impl WireError {
             Self::Closed => "connection closed",
             Self::Malformed => "no answer but bytes",
             Self::Timeout => "timeout",
+            Self::Exhausted => "no port or descriptor",
         }
     }
 }
@@ -61,6 +64,8 @@ pub struct Sending {
     pub connections_most: u64,
     /// Attempts that were given up because more were outstanding than are kept track of.
     pub unsent: u64,
+    /// Attempts that were silently sent once more, since their connection was being closed when they came.
+    pub resent: u64,
     /// How many connections may be open at once, and how many attempts outstanding.
     pub connections_max: u64,
     /// See [`connections_max`](Self::connections_max).
@@ -72,6 +77,8 @@ pub struct Sending {
 pub enum Limited {
     /// Attempts were never sent.
     Unsent(u64),
+    /// It had no port or descriptor for so many.
+    Exhausted(u64),
     /// Attempts waited for a connection.
     Connections(u64),
     /// It did not keep up.
@@ -88,6 +95,10 @@ impl Sending {
     pub fn limited(&self) -> Option<Limited> {
         if self.unsent > 0 {
             return Some(Limited::Unsent(self.unsent));
+        }
+        let exhausted = self.errors[WireError::Exhausted as usize];
+        if exhausted > 0 {
+            return Some(Limited::Exhausted(exhausted));
         }
         let late = self.lag.quantile(0.99);
         if late <= LAG_MAX {
@@ -109,6 +120,11 @@ impl Sending {
                 "The generator was the limit: {} attempts were never sent, since {} were outstanding.",
                 words::count(count as f64),
                 words::count(self.outstanding_max as f64),
+            ),
+            Limited::Exhausted(count) => format!(
+                "The generator was the limit: its machine had no port or no descriptor for {} attempts. Allow more of \
+                 them, or less to be open (--connections).",
+                words::count(count as f64),
             ),
             Limited::Connections(count) if self.connections_most < self.connections_max => format!(
                 "The generator was the limit: {} attempts waited behind others for a connection to be opened, and 1 in \
@@ -151,6 +167,7 @@ impl Sending {
         }
         self.connections += other.connections;
         self.unsent += other.unsent;
+        self.resent += other.resent;
         self.connections_most = self.connections_most.max(other.connections_most);
         self.connections_max = self.connections_max.max(other.connections_max);
         self.outstanding_max = self.outstanding_max.max(other.outstanding_max);
@@ -183,6 +200,9 @@ mod tests {
         assert!(matches!(sending(20, 2).limited(), Some(Limited::Late(_))));
         assert_eq!(Sending { unsent: 3, ..sending(0, 0) }.limited(), Some(Limited::Unsent(3)));
         assert_eq!(Sending { unsent: 3, ..sending(0, 0) }.lag_p99(), Duration::MAX);
+        let mut exhausted = sending(0, 0);
+        exhausted.failed(WireError::Exhausted);
+        assert_eq!(exhausted.limited(), Some(Limited::Exhausted(1)));
         let words = sending(20, 20).limited_in_words().unwrap_or_default();
         assert!(words.contains("20 attempts waited for one of its 2 connections"), "{words}");
         let words = Sending { connections_max: 3, ..sending(20, 20) }.limited_in_words().unwrap_or_default();

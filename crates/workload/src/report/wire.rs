@@ -56,17 +56,20 @@ pub(super) fn answers(reports: &[Report]) -> Sheet {
     let failed = |error: &WireError| measured(reports).any(|(_, it)| it.errors[*error as usize] > 0);
     let errors: Vec<WireError> = WireError::ALL.into_iter().filter(failed).collect();
     let unsent = measured(reports).any(|(_, sending)| sending.unsent > 0);
+    let resent = measured(reports).any(|(_, sending)| sending.resent > 0);
     let mut columns: Vec<Column> =
         statuses.iter().map(|status| column("answers by status", &status.to_string())).collect();
     columns.extend(errors.iter().map(|error| column("without an answer", error.name())));
     columns.extend(unsent.then(|| column("without an answer", "never sent")));
+    columns.extend(resent.then(|| column("", "sent again silently")));
     let row = |(report, sending): (&Report, &Sending)| {
         let status = |status: &u16| sending.statuses.get(status).copied().unwrap_or_default();
         let cells = statuses
             .iter()
             .map(status)
             .chain(errors.iter().map(|error| sending.errors[*error as usize]))
-            .chain(unsent.then_some(sending.unsent));
+            .chain(unsent.then_some(sending.unsent))
+            .chain(resent.then_some(sending.resent));
         (report.policy.clone(), cells.map(|count| each_run(count, report)).collect())
     };
     Sheet {
@@ -117,6 +120,7 @@ mod tests {
         }
         sending.statuses.extend([(200, 150), (503, 140)]);
         sending.failed(WireError::Timeout);
+        sending.resent = 2;
         reports[1].sending = Some(sending.into());
         let text = table(&scenario, &reports);
         let shown = |from: &str| {
@@ -135,8 +139,8 @@ mod tests {
         expect![[r#"
             Answers and errors
                     answers by status  without an answer
-            policy           200  503            timeout
-            gate             150  140                  1"#]]
+            policy           200  503            timeout  sent again silently
+            gate             150  140                  1                    2"#]]
         .assert_eq(&shown("Answers and"));
         assert!(!table(&scenario, &sample::reports()).contains("The generator"));
     }
