@@ -1,63 +1,55 @@
 //! What is to happen when: a queue by time, and by order of planning where times are the same.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Plans, soonest first.
 #[derive(Debug)]
 pub(crate) struct Agenda<E> {
-    plans: BinaryHeap<Reverse<Plan<E>>>,
+    plans: BTreeMap<Plan, E>,
     planned: u64,
 }
 
-#[derive(Debug)]
-struct Plan<E> {
+/// What was planned, for whoever may have to take it back. What is not taken back stays until it is due, which may be long after
+/// it has lost its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Plan {
     at: Duration,
     number: u64,
-    event: E,
-}
-
-impl<E> PartialEq for Plan<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl<E> Eq for Plan<E> {}
-
-impl<E> PartialOrd for Plan<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Plan<E> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
 }
 
 impl<E> Agenda<E> {
     pub(crate) fn new() -> Self {
-        Self { plans: BinaryHeap::new(), planned: 0 }
+        Self { plans: BTreeMap::new(), planned: 0 }
     }
 
-    pub(crate) fn plan(&mut self, at: Duration, event: E) {
+    pub(crate) fn plan(&mut self, at: Duration, event: E) -> Plan {
         self.planned += 1;
-        self.plans.push(Reverse(Plan { at, number: self.planned, event }));
+        let plan = Plan { at, number: self.planned };
+        self.plans.insert(plan, event);
+        plan
+    }
+
+    /// It will not happen, if it has not yet.
+    pub(crate) fn cancel(&mut self, plan: Plan) {
+        self.plans.remove(&plan);
     }
 
     /// The moment of the next.
     pub(crate) fn next_at(&self) -> Option<Duration> {
-        self.plans.peek().map(|Reverse(plan)| plan.at)
+        self.plans.first_key_value().map(|(plan, _)| plan.at)
     }
 
     /// The next that is due by now, with the moment that it was planned for.
     pub(crate) fn due(&mut self, now: Duration) -> Option<(Duration, E)> {
-        if self.next_at()? > now {
-            return None;
-        }
-        self.plans.pop().map(|Reverse(plan)| (plan.at, plan.event))
+        let first = self.plans.first_entry().filter(|first| first.key().at <= now)?;
+        let (plan, event) = first.remove_entry();
+        Some((plan.at, event))
+    }
+
+    /// How much is planned.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.plans.len()
     }
 }

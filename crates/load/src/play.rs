@@ -13,7 +13,7 @@ use tidegate_workload::{
     Course, Crowd, Gauges, Hint, Latencies, Meter, Next, Report, Scenario, Try, Who, WireError,
 };
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Plan};
 use crate::own;
 
 /// How often it is looked how things stand.
@@ -79,6 +79,8 @@ struct Task {
     course: Option<Course>,
     /// When the attempt under way was to be sent.
     under_way: Option<Duration>,
+    /// When its client's patience with that ends, if it does.
+    patience: Option<Plan>,
 }
 
 /// What the driver has to do.
@@ -233,6 +235,11 @@ impl<'a> Play<'a> {
         self.tasks.len()
     }
 
+    #[cfg(test)]
+    pub(crate) fn planned(&self) -> usize {
+        self.agenda.len()
+    }
+
     /// Whether anybody still waits for what came of this attempt.
     pub(crate) fn is_current(&self, key: Key) -> bool {
         self.tasks.get(key.index).is_some_and(|task| task.is(key))
@@ -270,6 +277,10 @@ impl<'a> Play<'a> {
         }
         let task = &mut self.tasks[key.index];
         let intended = task.under_way.take().unwrap_or_default();
+        // Were it left to come, a quick service and patient clients would fill the memory with it.
+        if let Some(patience) = task.patience.take() {
+            self.agenda.cancel(patience);
+        }
         let (who, crowd, first, one) = (task.who, usize::from(task.crowd), task.first, task.one());
         let counts = Meter::counts(who);
         let good = matches!(heard, Heard::Answer(answer) if answer.status < 400);
@@ -374,8 +385,19 @@ impl<'a> Play<'a> {
         }
         let number = self.wanted;
         let course = self.crowds[usize::from(crowd)].begin(own::moment(at));
-        let (first, attempts, told, under_way) = (at, 0, false, None);
-        let task = Task { number, crowd, kind, tenant, who, first, attempts, told, course, under_way };
+        let task = Task {
+            number,
+            crowd,
+            kind,
+            tenant,
+            who,
+            first: at,
+            attempts: 0,
+            told: false,
+            course,
+            under_way: None,
+            patience: None,
+        };
         let index = self.tasks.insert(task);
         self.attempt(at, Key { index, number, attempt: 0 });
     }
@@ -402,7 +424,7 @@ impl<'a> Play<'a> {
         if let Some(timeout) = clients.timeout {
             // Whoever has our own client waits so long for the call, and all others for each attempt.
             let since = if task.course.is_some() { task.first } else { at };
-            self.agenda.plan(since + timeout, Event::Patience(key));
+            task.patience = Some(self.agenda.plan(since + timeout, Event::Patience(key)));
         }
         self.orders.push_back(Do::Send(Order {
             key,
@@ -417,10 +439,8 @@ impl<'a> Play<'a> {
 
     fn patience_ends(&mut self, at: Duration, now: Duration, key: Key) {
         let Some(task) = self.tasks.get_mut(key.index).filter(|task| task.is(key)) else { return };
-        // Without an attempt under way it is waiting to make the next, and the patience was that of the last.
-        if task.under_way.take().is_none() {
-            return;
-        }
+        task.patience = None;
+        task.under_way = None;
         let (who, crowd) = (task.who, usize::from(task.crowd));
         if Meter::counts(who) {
             self.meter.sending().failed(WireError::Timeout);

@@ -164,6 +164,26 @@ fn what_is_outstanding_has_a_bound() {
     assert!(sending.limited_in_words().is_some_and(|words| words.contains("6 attempts were never sent")));
 }
 
+/// The patience of those who have their answer is not kept until it would have ended: a quick service before patient clients
+/// would fill the memory, however few requests are outstanding.
+#[test]
+fn what_is_planned_has_a_bound() {
+    for retry in
+        ["", "retry = { attempts = 3, backoff = \"fixed\", base = \"1ms\" }", "retry = { resilient = 1 }"]
+    {
+        let scenario = scenario(&format!("rate = \"1000/s\"\nspacing = \"even\"\ntimeout = \"1h\"\n{retry}"));
+        let mut play = Play::new(&scenario, "test", 100);
+        for now in 1..1_000 {
+            for (number, order) in sends(&mut play, ms(now)).into_iter().enumerate() {
+                let status = if number == 0 && order.attempt == 1 { 503 } else { 200 };
+                play.heard(ms(now), order.key, Some(ms(now)), answer(status, None, None));
+            }
+            // Each request has one plan at most, and beside them there are the next to come and the next look.
+            assert!(play.planned() <= play.outstanding() + 2, "{retry}: {now} ms: {}", play.planned());
+        }
+    }
+}
+
 /// An answer that comes when nobody comes any more counts, but has no place in a course over time that has ended.
 #[test]
 fn late_answers_do_not_tower_at_the_end() {
