@@ -139,6 +139,18 @@ impl Threshold {
         if met { Ok(()) } else { Err(Crossed { threshold: self.clone(), found }) }
     }
 
+    /// Whether a report would meet it if its answers had taken so long; `None` if it is about something else than the times of
+    /// all answers.
+    pub fn check_times(&self, report: &Report, served: &Latencies) -> Option<bool> {
+        let of_times = matches!(self.measure, Measure::Quantile(_) | Measure::Mean | Measure::Max);
+        if !of_times || self.class.is_some() {
+            return None;
+        }
+        let mut report = report.clone();
+        report.all.served = served.clone();
+        Some(self.check(&report).is_ok())
+    }
+
     /// The class that it is about, if it is about one.
     pub fn class(&self) -> Option<&str> {
         self.class.as_deref()

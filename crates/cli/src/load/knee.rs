@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tidegate_load::{Knee, Settings, Stages, Target, Verdict};
-use tidegate_workload::{KneeReport, Limited, MadeBy, Probe, Report, Threshold};
+use tidegate_workload::{KneeReport, Limited, MadeBy, Probe, Report, RetryPolicy, Threshold};
 
 use super::args::LoadArgs;
 use super::{interrupt, known_classes, measure, plan, show};
@@ -20,14 +20,26 @@ const PROBES_MAX: usize = 40;
 const WARMUP: u32 = 5;
 /// The generator's lag counts as the reason when it is more than one part in so many of what answers took.
 const LATE_PART: u32 = 4;
+/// Two requests, a quarter of a second from each other, show whether a target is calm.
+const CALM_RATE: f64 = 4.0;
+const CALM_STEP: Duration = Duration::from_millis(500);
+/// So long one of them is waited for, and so often it is tried: half a minute altogether at most.
+const CALM_MAX: Duration = Duration::from_secs(1);
+const CALM_TRIES: u32 = 20;
+/// It is calm again when a request takes less than twice as long as at first, and this.
+const CALM_SLACK: Duration = Duration::from_millis(10);
 
 pub(super) fn run(args: &LoadArgs) -> Result<(), Failure> {
     let target = Target::parse(&args.what).map_err(Failure::usage)?;
     let goal = goal(args)?;
     let (least, most) = bounds(args)?;
     let mut knee = Knee::new(least, most, f64::from(args.goal.precision) / 100.0, PROBES_MAX);
+    let idle = calm(args, &target)?;
     while let Some(rate) = knee.next_rate() {
         let probe = probe(args, &target, &goal, rate)?;
+        if !probe.met && !probe.limited {
+            recover(args, &target, idle)?;
+        }
         if interrupt::stop().is_set() {
             return Err(Failure::runtime("ended early, before the knee was found"));
         }
@@ -59,6 +71,53 @@ pub(super) fn run(args: &LoadArgs) -> Result<(), Failure> {
         Verdict::Below(_) => Err(Failure::missed(found)),
         Verdict::Generator(None) => Err(Failure::runtime(found)),
         _ => Ok(()),
+    }
+}
+
+/// Waits until the target has got over a rate that was too much for it, so that the next rate is not blamed for what the last has
+/// left: until a request by itself is answered about as fast as before, or for so many tries.
+fn recover(args: &LoadArgs, target: &Target, idle: Option<Duration>) -> Result<(), Failure> {
+    // It did not answer before either.
+    let Some(idle) = idle else { return Ok(()) };
+    for _ in 0..CALM_TRIES {
+        let calm = calm(args, target)?;
+        if interrupt::stop().is_set() || calm.is_some_and(|took| took <= idle * 2 + CALM_SLACK) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// How long the target takes for a request by itself; `None` if it does not answer that.
+fn calm(args: &LoadArgs, target: &Target) -> Result<Option<Duration>, Failure> {
+    let mut scenario = plan::with_clients(args, &Stages::constant(CALM_RATE, CALM_STEP), target)?;
+    scenario.warmup = Duration::ZERO;
+    for clients in &mut scenario.clients {
+        clients.timeout = clients.timeout.map(|timeout| timeout.min(CALM_MAX));
+        clients.retry = RetryPolicy::NONE;
+    }
+    let settings = plan::settings(args, &scenario, target.clone());
+    let report = measure(args, &scenario, "one by itself", &settings)?;
+    let all = &report.all;
+    Ok((all.offered > 0 && all.goodput == all.offered).then(|| all.served.max()))
+}
+
+/// Whether it was not the target by which the goal was missed.
+fn is_generators(report: &Report, goal: &[Threshold]) -> bool {
+    let Some(sending) = report.sending.as_deref() else { return false };
+    match sending.limited() {
+        // What was sent was answered in time: what made it late was that so few were sent at once. Where it was not, the target
+        // is full, and its answers are what the connections are busy with.
+        Some(Limited::Connections(_)) => {
+            let times: Vec<bool> =
+                goal.iter().filter_map(|threshold| threshold.check_times(report, &sending.naive)).collect();
+            !times.is_empty() && times.iter().all(|met| *met)
+        }
+        // Nobody knows what a target does that was missed by a generator's own lateness. But where that is a small part of what
+        // answers took, it is not what the goal was missed by.
+        Some(Limited::Late(late)) => late * LATE_PART > report.all.served.quantile(0.99),
+        Some(Limited::Exhausted(_)) => true,
+        Some(Limited::Unsent(_)) | None => false,
     }
 }
 
@@ -105,13 +164,7 @@ fn probe(args: &LoadArgs, target: &Target, goal: &[Threshold], rate: f64) -> Res
         p99: report.all.served.quantile(0.99),
         lag_p99: sending.map_or(Duration::ZERO, |sending| sending.lag.quantile(0.99)),
         met,
-        // Nobody knows what a target does that was missed by a generator's own lateness. But where that is a small part of
-        // what answers took, it is not what the goal was missed by; nor is waiting for connections that a full target holds.
-        limited: !met
-            && sending.is_some_and(|sending| {
-                let late = matches!(sending.limited(), Some(Limited::Late(_)));
-                late && sending.lag.quantile(0.99) * LATE_PART > report.all.served.quantile(0.99)
-            }),
+        limited: !met && is_generators(&report, goal),
     })
 }
 

@@ -412,7 +412,24 @@ async fn ended_early() {
     assert!((5..3_000).contains(&count(&whole["reports"][0], "/offered")), "{whole:#}");
 }
 
-/// Two workers of 20 ms can do a hundred a second, a little less with a timer that rounds up.
+/// Of a service that can do much more, two connections carry forty a second. What was sent was answered in time, so that is no
+/// knee of the service.
+#[tokio::test]
+async fn the_generators_connections_are_no_knee() {
+    let _turn = turn().await;
+    let lab = Lab::start(&["--workers", "1000", "--service-time", "50ms"]).await;
+    let url = format!("http://{}/work", lab.address);
+    let looking = ["--find-knee", "--rate", "20..320", "--step", "2s", "--connections", "2", "--json"];
+    let ran = load(&[&[url.as_str(), "--threshold", "p99<300ms"], &looking[..]].concat()).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    let words = found["found"].as_str().unwrap_or_default();
+    assert!(words.contains("Beyond that the generator was the limit"), "{found:#}");
+    assert!(found["probes"].as_array().unwrap().iter().any(|probe| probe["limited"] == true), "{found:#}");
+}
+
+/// Two workers of 20 ms can do a hundred a second, a little less with a timer that rounds up. What a rate that was too much
+/// has left in line is over before the next is tried.
 #[tokio::test]
 async fn the_knee_is_found() {
     let _turn = turn().await;
@@ -426,7 +443,7 @@ async fn the_knee_is_found() {
         "--step",
         "1500ms",
         "--precision",
-        "30",
+        "15",
         "--json",
         "--threshold",
         "p99<150ms",
@@ -437,7 +454,7 @@ async fn the_knee_is_found() {
     assert_eq!(ran.code, 0, "{ran:?}");
     let found: Value = serde_json::from_str(&ran.out).unwrap();
     let knee = found["knee"].as_f64().unwrap();
-    assert!((40.0..=110.0).contains(&knee), "{found:#}");
+    assert!((70.0..=105.0).contains(&knee), "{found:#}");
     let rates: Vec<f64> =
         found["probes"].as_array().unwrap().iter().filter_map(|it| it["rate"].as_f64()).collect();
     assert!(rates.len() >= 3 && rates.is_sorted(), "{rates:?}");
