@@ -392,7 +392,7 @@ mod tests {
         let mut flows = Flows::new();
         // Its hand is the flows 1 to 6, all of which are others'.
         let newcomer =
-            Tenant::new((0..u64::from(HAND)).map(|card| card << (card * u64::from(FLOW_BITS) as u64)).sum());
+            Tenant::new((0..u64::from(HAND)).map(|card| card << (card * u64::from(FLOW_BITS))).sum());
         let waiting = [(500, 500), (0, 500), (500, 0), (1, 0), (1, 1), (0, 2)];
         flows.of(Some(newcomer));
         for (flow, (first, retries)) in (1..).zip(waiting) {

@@ -107,7 +107,7 @@ async fn a_deadline_only_shrinks() {
 async fn a_stated_deadline_counts_whatever_the_classifier_says() {
     let seen = service_fn(|asked: Asked| async move {
         let extension = asked.extensions().get::<Deadline>().map(Deadline::remaining);
-        let text = extension.map_or("none".into(), |left| left.as_millis().to_string());
+        let text = extension.map_or_else(|| "none".into(), |left| left.as_millis().to_string());
         Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(text)))
     });
     let silent = free().with_classifier(|_| Class::default());
