@@ -235,7 +235,8 @@ async fn the_demo_measures_the_articles_rows() {
     assert_eq!(counts[2], [(200, "", 50)]);
     // Between the third round of answers and the end of the wait there are 100 ms, which a busy machine may use up.
     assert!(counts[3].iter().all(|(status, _, count)| *status != 200 || *count <= 12), "{:?}", counts[3]);
-    assert!(counts[3].contains(&(503, "wait_too_long", 38)), "{:?}", counts[3]);
+    let told = |(_, reason, count): &(u64, &str, u64)| *reason == "wait_too_long" && *count >= 38;
+    assert!(counts[3].iter().any(told), "{:?}", counts[3]);
     assert_eq!(counts[3].iter().map(|(_, _, count)| count).sum::<u64>(), 100);
     assert_eq!(counts[4], [(504, "upstream_timeout", 4)]);
     let [(200, "", admitted), (429, "rate_limited", refused)] = counts[5][..] else {

@@ -75,7 +75,9 @@ async fn a_body_that_was_not_read_is_sent_with_the_second_try() {
 #[tokio::test]
 async fn a_body_that_was_not_read_and_is_not_sent_again_is_left_as_ever() {
     let script = Script::start().await;
-    let none = "[upstream.retries]\npercent = 0\nper_second = 0\nburst = 0";
+    // Open for so long that a slow machine sees no probe.
+    let none = "[upstream.retries]\npercent = 0\nper_second = 0\nburst = 0\n\
+                [upstream.breaker]\nopen = \"60s\"\nopen_max = \"60s\"";
     let gateway = Gateway::start(&Policy::before(script.address).rest(none)).await;
     let mut client = sent(gateway.clients, get("/first")).await;
     let mut upstream = script.accept().await;
@@ -198,7 +200,9 @@ async fn the_budget_bounds_the_tries() {
 async fn a_budget_of_nothing_is_none() {
     let service = Service::prompt().await;
     let policy = Policy::before(nobody().await).and(service.address);
-    let none = "[upstream.retries]\npercent = 0\nper_second = 0\nburst = 0";
+    // Open for so long that a slow machine sees no probe.
+    let none = "[upstream.retries]\npercent = 0\nper_second = 0\nburst = 0\n\
+                [upstream.breaker]\nopen = \"60s\"\nopen_max = \"60s\"";
     let gateway = Gateway::start(&policy.rest(none)).await;
     for _ in 0..20 {
         ask(gateway.clients, get("/")).await;
