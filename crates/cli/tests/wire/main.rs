@@ -41,7 +41,6 @@ mod limits;
 mod load;
 mod metrics;
 mod operations;
-mod predicted;
 mod prometheus;
 mod reload;
 mod replay;
