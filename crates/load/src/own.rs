@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tidegate_engine::{Advice, Reply, Timestamp};
-use tidegate_workload::{Hint, WireError};
+use tidegate_workload::WireError;
 
 /// An answer that is of use.
 pub(crate) const SUCCESS: (Reply, Advice) = (Reply::Success, Advice::Unsaid);
@@ -31,15 +31,4 @@ pub(crate) const fn reply_to(error: WireError) -> Reply {
         WireError::Closed | WireError::Malformed => Reply::Broken,
         WireError::Timeout => Reply::TimedOut,
     }
-}
-
-pub(crate) const fn said(reply: Reply, hint: Hint) -> (Reply, Advice) {
-    let advice = match hint {
-        // After 504 the work may go on, and another try would be more of it.
-        Hint::Unsaid if matches!(reply, Reply::TimedOut) => Advice::Never,
-        Hint::Unsaid => Advice::Unsaid,
-        Hint::After(wait) => Advice::After(wait),
-        Hint::Never => Advice::Never,
-    };
-    (reply, advice)
 }

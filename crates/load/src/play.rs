@@ -106,6 +106,8 @@ pub(crate) struct Order {
     pub(crate) attempt: u32,
     /// When it was to be sent.
     pub(crate) intended: Duration,
+    /// Until when its client waits for all its tries, if it is our own.
+    pub(crate) deadline: Option<Duration>,
 }
 
 /// What an attempt brought.
@@ -125,6 +127,8 @@ pub(crate) struct Answer {
     pub(crate) reason: Option<Reason>,
     /// When it said to come back.
     pub(crate) retry_after: Option<Duration>,
+    /// The same to the millisecond, which is read by our own client alone.
+    pub(crate) retry_after_ms: Option<Duration>,
 }
 
 /// How things stand, for whoever watches.
@@ -321,7 +325,8 @@ impl<'a> Play<'a> {
                         }
                         None => self.meter.broken(who),
                     }
-                    self.failed(now, key.index, own::reply(answer.status), answer.hint());
+                    let is_ours = self.tasks[key.index].course.is_some();
+                    self.failed(now, key.index, own::reply(answer.status), answer.hint(is_ours));
                 }
             }
         }
@@ -421,10 +426,11 @@ impl<'a> Play<'a> {
         task.under_way = Some(at);
         let key = Key { attempt: task.attempts, ..key };
         self.meter.attempted(task.who, task.one());
+        let deadline = clients.timeout.filter(|_| task.course.is_some()).map(|timeout| task.first + timeout);
         if let Some(timeout) = clients.timeout {
             // Whoever has our own client waits so long for the call, and all others for each attempt.
-            let since = if task.course.is_some() { task.first } else { at };
-            task.patience = Some(self.agenda.plan(since + timeout, Event::Patience(key)));
+            let until = deadline.unwrap_or(at + timeout);
+            task.patience = Some(self.agenda.plan(until, Event::Patience(key)));
         }
         self.orders.push_back(Do::Send(Order {
             key,
@@ -434,6 +440,7 @@ impl<'a> Play<'a> {
             number: task.number,
             attempt: task.attempts,
             intended: at,
+            deadline,
         }));
     }
 
@@ -455,7 +462,7 @@ impl<'a> Play<'a> {
         let task = &mut self.tasks[index];
         let crowd = &mut self.crowds[usize::from(task.crowd)];
         let next = match &mut task.course {
-            Some(course) => crowd.ended(own::moment(now), course, own::said(reply, hint)),
+            Some(course) => crowd.ended(own::moment(now), course, (reply, hint.advice(reply))),
             None => crowd.failed(task.attempts, hint),
         };
         match next {
@@ -514,11 +521,13 @@ impl Answer {
         self.reason.filter(|reason| *reason == Reason::UpstreamTimeout)
     }
 
-    /// What it says about trying again.
-    fn hint(&self) -> Hint {
+    /// What it says about trying again, to our own client or to another.
+    fn hint(&self, is_ours: bool) -> Hint {
+        let exactly = self.retry_after_ms.filter(|_| is_ours);
+        let told = exactly.or(self.retry_after);
         match (self.reason, self.status) {
-            (Some(reason), _) => Hint::of(reason, self.retry_after),
-            (None, _) if self.retry_after.is_some() => self.retry_after.map_or(Hint::Unsaid, Hint::After),
+            (Some(reason), _) => Hint::of(reason, told),
+            (None, _) if told.is_some() => told.map_or(Hint::Unsaid, Hint::After),
             // What was wrong with the request will be wrong with it again, but for these two.
             (None, 400..=499) if !matches!(self.status, 408 | 429) => Hint::Never,
             (None, _) => Hint::Unsaid,

@@ -1,6 +1,7 @@
 //! Requests, made ready once for each kind, so that sending one costs little.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue, USER_AGENT};
@@ -64,14 +65,16 @@ impl Requests {
     }
 
     /// The request of an attempt, and its body.
-    pub(crate) fn make(&self, order: &Order) -> Request<Bytes> {
+    pub(crate) fn make(&self, now: Duration, order: &Order) -> Request<Bytes> {
         let kind = &self.kinds[usize::from(order.crowd)][usize::from(order.kind)];
         let mut request = Request::new(kind.body.clone());
         *request.method_mut() = kind.method.clone();
         *request.uri_mut() = kind.uri.clone();
         let mut headers = kind.headers.clone();
         if let Some(deadline) = &kind.says_deadline {
-            headers.insert(self.deadline.clone(), deadline.clone());
+            // Our own client has one deadline for all its tries, and says what is left of it.
+            let left = order.deadline.map(|deadline| HeaderValue::from(millis(deadline.saturating_sub(now))));
+            headers.insert(self.deadline.clone(), left.unwrap_or_else(|| deadline.clone()));
         }
         if kind.says_attempt && order.attempt > 1 {
             headers.insert(self.attempt.clone(), HeaderValue::from(order.attempt));
@@ -127,7 +130,6 @@ impl Ready {
             headers.insert(name.clone(), value(name.as_str(), text)?);
         }
         let timeout = clients.timeout.filter(|_| clients.tells_deadline);
-        let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
             method,
             uri,
@@ -141,6 +143,38 @@ impl Ready {
     }
 }
 
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn value(name: &str, text: &str) -> Result<HeaderValue, NoRequest> {
     HeaderValue::from_str(text).map_err(|_| NoRequest(format!("`{text}` cannot be the value of `{name}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::play::{Do, Play};
+    use crate::target::Target;
+
+    /// Of one deadline for all tries, what is left at the moment of sending is said; of one for each try, all of it.
+    #[test]
+    fn what_is_left_is_what_is_told() {
+        for (retry, told) in [("resilient = 1", "700"), ("attempts = 2", "2000")] {
+            let text = format!(
+                "story = \"\"\nduration = \"1s\"\n[[service]]\nworkers = 1\ntime = \"1ms\"\n[[clients]]\nname = \"all\"\n\
+                 burst = [{{ at = \"0s\", count = 1 }}]\ntimeout = \"2s\"\ntells_deadline = true\nretry = {{ {retry} }}\n"
+            );
+            let scenario = Scenario::parse(&text, Path::new("told.toml")).unwrap();
+            let settings = Settings::new(Target::parse("http://127.0.0.1:9/").unwrap());
+            let requests = Requests::new(&scenario, &settings).unwrap();
+            let mut play = Play::new(&scenario, "test", 10);
+            play.advance(Duration::ZERO);
+            let Some(Do::Send(order)) = play.poll() else { panic!("nothing is sent") };
+            let request = requests.make(Duration::from_millis(1_300), &order);
+            assert_eq!(request.headers()["x-envoy-expected-rq-timeout-ms"], told, "{retry}");
+        }
+    }
 }

@@ -114,6 +114,7 @@ impl World<'_> {
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         wanted.call = None;
         let (crowd, who, first) = (usize::from(wanted.crowd), wanted.who, wanted.first);
+        let is_ours = wanted.course.is_some();
         self.crowds[crowd].answered(elapsed, answer == Answer::Success);
         match answer {
             Answer::Success => {
@@ -133,7 +134,9 @@ impl World<'_> {
             }
             Answer::Refused(rejection) => {
                 self.meter.rejected(elapsed, who, rejection.reason, took);
-                let told = whole_seconds(rejection.told(longest));
+                let told = rejection.told(longest);
+                // Our own client reads what is told to the millisecond, and nobody else does.
+                let told = if is_ours { whole_millis(told) } else { whole_seconds(told) };
                 self.failed(task, reply(rejection), Hint::of(rejection.reason, Some(told)));
             }
         }
@@ -154,7 +157,7 @@ impl World<'_> {
         let Some(wanted) = self.tasks.get_mut(task) else { return };
         let (crowd, attempts) = (usize::from(wanted.crowd), wanted.attempts);
         let next = match &mut wanted.course {
-            Some(course) => self.crowds[crowd].ended(self.agenda.now(), course, (reply, advice(reply, hint))),
+            Some(course) => self.crowds[crowd].ended(self.agenda.now(), course, (reply, hint.advice(reply))),
             None => self.crowds[crowd].failed(attempts, hint),
         };
         match next {
@@ -199,17 +202,15 @@ const fn reply(rejection: Rejection) -> Reply {
     }
 }
 
-const fn advice(reply: Reply, hint: Hint) -> Advice {
-    match hint {
-        // After 504 the work may go on, and another try would be more of it.
-        Hint::Unsaid if matches!(reply, Reply::TimedOut) => Advice::Never,
-        Hint::Unsaid => Advice::Unsaid,
-        Hint::After(wait) => Advice::After(wait),
-        Hint::Never => Advice::Never,
-    }
-}
-
 /// As in the header: rounded up, and at least one.
 fn whole_seconds(wait: Duration) -> Duration {
     Duration::from_secs(wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(SECOND)
+}
+
+/// As in `Retry-After-Ms`: rounded up. Where nothing is known it says a second.
+fn whole_millis(wait: Duration) -> Duration {
+    if wait.is_zero() {
+        return SECOND;
+    }
+    Duration::from_millis(u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
 }

@@ -5,7 +5,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use tidegate_engine::{Backoff, Reason, RetryBudget};
+use tidegate_engine::{Advice, Backoff, Reason, Reply, RetryBudget};
 
 use crate::random::Random;
 
@@ -55,6 +55,17 @@ pub enum Hint {
 }
 
 impl Hint {
+    /// The same, in the words of our own client, of a reply that was read like this.
+    pub const fn advice(self, reply: Reply) -> Advice {
+        match self {
+            // After 504 the work may go on, and another try would be more of it.
+            Self::Unsaid if matches!(reply, Reply::TimedOut) => Advice::Never,
+            Self::Unsaid => Advice::Unsaid,
+            Self::After(wait) => Advice::After(wait),
+            Self::Never => Advice::Never,
+        }
+    }
+
     /// What a refusal for this reason says, when a client was told to come back after so long.
     pub fn of(reason: Reason, told: Option<Duration>) -> Self {
         match reason {

@@ -25,7 +25,7 @@ fn sends(play: &mut Play<'_>, now: Duration) -> Vec<Order> {
 }
 
 fn answer(status: u16, reason: Option<Reason>, retry_after: Option<Duration>) -> Heard {
-    Heard::Answer(Answer { status, reason, retry_after })
+    Heard::Answer(Answer { status, reason, retry_after, retry_after_ms: None })
 }
 
 /// Latency counts from when a request was to be sent, the naive figure from when it was, and the lag is the difference.
@@ -125,6 +125,25 @@ fn with_our_own_client() {
             assert_eq!(play.poll(), Some(Do::Cancel(next.key)), "two seconds are for both attempts");
         }
         assert!(play.is_over(ms(2_001), ms(0)), "{heard:?}");
+    }
+}
+
+/// To the millisecond is for our own client alone: others read whole seconds, if they read anything.
+#[test]
+fn who_reads_milliseconds() {
+    let told = Some(Duration::from_secs(1));
+    let heard = Answer { status: 503, reason: None, retry_after: told, retry_after_ms: Some(ms(250)) };
+    for (retry, again) in [("resilient = 1", 260..=385), ("honours_retry_after = true", 1_010..=1_010)] {
+        let scenario = scenario(&format!(
+            "burst = [{{ at = \"0s\", count = 1 }}]\ntimeout = \"2s\"\nretry = {{ {retry}, attempts = 2 }}"
+        ));
+        let mut play = Play::new(&scenario, "test", 100);
+        let first = sends(&mut play, ms(0))[0];
+        play.heard(ms(10), first.key, None, Heard::Answer(heard));
+        let next = sends(&mut play, ms(1_999))[0];
+        assert!(again.contains(&next.intended.as_millis()), "{retry}: {:?}", next.intended);
+        let ours = retry.starts_with("resilient");
+        assert_eq!(next.deadline, ours.then_some(ms(2_000)), "one deadline for both tries, or one for each");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::header::{HeaderMap, RETRY_AFTER};
+use http::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use tidegate_engine::Reason;
 
 use crate::clock;
@@ -11,8 +11,17 @@ use crate::play::Answer;
 /// The longest time that somebody is told to stay away which anybody believes.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 
+/// The same in milliseconds, which our own client believes first.
+const MILLIS: [HeaderName; 2] =
+    [HeaderName::from_static("retry-after-ms"), HeaderName::from_static("x-ms-retry-after-ms")];
+
 pub(crate) fn read(status: u16, headers: &HeaderMap) -> Answer {
-    Answer { status, reason: reason(headers), retry_after: retry_after(headers) }
+    Answer {
+        status,
+        reason: reason(headers),
+        retry_after: retry_after(headers),
+        retry_after_ms: millis(headers),
+    }
 }
 
 /// The reason that a tidegate gives in `Proxy-Status` (RFC 9209), whose value names who says so, with parameters.
@@ -27,14 +36,24 @@ fn reason(headers: &HeaderMap) -> Option<Reason> {
     Reason::ALL.into_iter().find(|reason| reason.name() == name)
 }
 
+/// Milliseconds. What is no number is not there.
+fn millis(headers: &HeaderMap) -> Option<Duration> {
+    let value = |name: &HeaderName| whole(headers.get(name)?.to_str().ok()?.trim());
+    MILLIS.iter().find_map(value).map(|millis| Duration::from_millis(millis).min(RETRY_AFTER_MAX))
+}
+
+/// So many digits that they are no number are a great one all the same.
+fn whole(digits: &str) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
 /// Seconds, or a date (RFC 9110, section 10.2.3). What is neither is not there.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // So many digits that it is no number are a long time all the same.
-        Duration::from_secs(text.parse().unwrap_or(u64::MAX))
-    } else {
-        clock::until(httpdate::parse_http_date(text).ok()?)
+    let wait = match whole(text) {
+        Some(seconds) => Duration::from_secs(seconds),
+        None => clock::until(httpdate::parse_http_date(text).ok()?),
     };
     Some(wait.min(RETRY_AFTER_MAX))
 }
@@ -74,6 +93,12 @@ mod tests {
         assert_eq!(told("99999999999999999999999"), Some(RETRY_AFTER_MAX));
         assert_eq!(told("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
         assert_eq!(told("Tue, 31 Dec 2999 23:59:59 GMT"), Some(RETRY_AFTER_MAX));
+        let told = |name, value| millis(&headers(&[("retry-after", "2"), (name, value)]));
+        assert_eq!(told("retry-after-ms", "1100"), Some(Duration::from_millis(1_100)));
+        assert_eq!(told("x-ms-retry-after-ms", "7"), Some(Duration::from_millis(7)));
+        assert_eq!(told("retry-after-ms", "99999999999999999999999"), Some(RETRY_AFTER_MAX));
+        assert_eq!((told("retry-after-ms", "-1"), told("date", "7")), (None, None));
+        let told = |value| retry_after(&headers(&[("retry-after", value)]));
         for nothing in ["", "-1", "1.5", "soon", "+3"] {
             assert_eq!(told(nothing), None, "{nothing}");
         }

@@ -43,7 +43,7 @@ pub(crate) async fn open(shared: Arc<Shared>, place: Place) {
 
 /// Sends a request, reads the answer to its end and tells of it.
 pub(crate) async fn exchange(shared: Arc<Shared>, mut connection: Box<Connection>, order: Order) {
-    let request = shared.requests.make(&order);
+    let request = shared.requests.make(shared.clock.elapsed(), &order);
     let may_come_twice = request.method().is_idempotent();
     let answered = connection.ask(request).await;
     let sent = connection.seen.written();

@@ -117,7 +117,7 @@ async fn ask(
     order: &Order,
     sent: &mut Option<Duration>,
 ) -> Result<Heard, WireError> {
-    let (head, body) = shared.requests.make(order).into_parts();
+    let (head, body) = shared.requests.make(shared.clock.elapsed(), order).into_parts();
     std::future::poll_fn(|cx| stream.sender.poll_ready(cx)).await.map_err(|error| wire_error(&error))?;
     let request = Request::from_parts(head, ());
     let (response, mut upload) =
