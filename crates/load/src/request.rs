@@ -118,8 +118,10 @@ impl Ready {
         let cost = (*cost != 1.0).then(|| cost.to_string());
         let said = [(&names.class, Some(class)), (&names.tenant, Some(tenant)), (&names.cost, cost.as_ref())];
         let said = said.into_iter().filter_map(|(name, value)| Some((name.as_ref()?, value?)));
-        // What the scenario writes down goes before what is derived.
-        for (name, text) in said.chain(fields.iter().map(|(name, text)| (name, text))) {
+        // What the scenario writes down goes before what is derived. What it writes down twice is sent twice.
+        let mut written: Vec<HeaderName> = Vec::new();
+        let said = said.map(|(name, text)| (name, text, false));
+        for (name, text, again) in said.chain(fields.iter().map(|(name, text)| (name, text, true))) {
             let name = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| NoRequest(format!("`{name}` is not a field")))?;
             if name == HOST && settings.protocol == Protocol::Http2 {
@@ -127,7 +129,13 @@ impl Ready {
                     "`host` cannot be chosen over HTTP/2: it is part of the address".into(),
                 ));
             }
-            headers.insert(name.clone(), value(name.as_str(), text)?);
+            let value = value(name.as_str(), text)?;
+            if again && written.contains(&name) {
+                headers.append(name, value);
+            } else {
+                headers.insert(name.clone(), value);
+                written.extend(again.then_some(name));
+            }
         }
         let timeout = clients.timeout.filter(|_| clients.tells_deadline);
         Ok(Self {

@@ -111,9 +111,9 @@ pub(crate) struct ClientArgs {
     /// How long it waits before that; with --rude it does not.
     #[arg(long, value_name = "KIND")]
     pub(crate) backoff: Option<BackoffArg>,
-    /// The first wait of a back-off.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
-    pub(crate) backoff_base: Duration,
+    /// The first wait of a back-off [default: 100ms].
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) backoff_base: Option<Duration>,
     /// Clients come back when they are told to, back off with full jitter, and spend no more than a tenth on retries;
     /// three of them unless --retries says otherwise.
     #[arg(long, conflicts_with = "rude")]
@@ -181,7 +181,7 @@ pub(crate) struct OutputArgs {
     /// Writes a page with charts into this file as well.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Writes the percentiles of useful answers into this file, as HdrHistogram prints them.
+    /// Writes the percentiles of useful answers into this file, as HdrHistogram prints them (.hgrm; it is no interval log).
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr: Option<PathBuf>,
     /// Compares with an earlier run, of which --json was kept in this file.

@@ -23,6 +23,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(30);
 const RETRIES: u32 = 3;
 /// What obedient clients spend on retries, for a hundred first tries.
 const BUDGET_PERCENT: u32 = 10;
+const BACKOFF_BASE: Duration = Duration::from_millis(100);
 const BACKOFF_CAP: Duration = Duration::from_secs(10);
 
 /// Whether a URL was typed rather than a file.
@@ -108,6 +109,7 @@ fn refuse_what_is_of_urls(args: &LoadArgs) -> Result<(), Failure> {
         ("--timeout", clients.timeout.is_some()),
         ("--retries", clients.retries.is_some()),
         ("--backoff", clients.backoff.is_some()),
+        ("--backoff-base", clients.backoff_base.is_some()),
         ("--obedient", clients.obedient),
         ("--rude", clients.rude),
         ("--find-knee", goal.find_knee),
@@ -130,7 +132,7 @@ fn warmup(sending: &SendingArgs, scenario: &Scenario) -> Result<Option<Duration>
 }
 
 fn retry(typed: &ClientArgs) -> RetryPolicy {
-    let base = typed.backoff_base;
+    let base = typed.backoff_base.unwrap_or(BACKOFF_BASE);
     let default = if typed.obedient { BackoffArg::FullJitter } else { BackoffArg::None };
     let several = typed.obedient || typed.rude || typed.backoff.is_some();
     RetryPolicy {

@@ -161,13 +161,28 @@ async fn a_burst_waits_for_the_cap() {
 async fn what_is_typed_is_what_is_sent() {
     let service = Service::prompt().await;
     let url = format!("http://{}/order?a=b", service.address);
-    let ran = load(&[&url, "--rate", "20:500ms,20..40:1s,0:100ms", "-H", "X-Tenant: acme", "-d", "{}"]).await;
+    let ran = load(&[
+        &url,
+        "--rate",
+        "20:500ms,20..40:1s,0:100ms",
+        "-H",
+        "X-Tenant: acme",
+        "-H",
+        "Cookie: a=1",
+        "-H",
+        "Cookie: b=2",
+        "-d",
+        "{}",
+    ])
+    .await;
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     let seen = service.seen();
     assert_eq!(seen.len(), 40);
     for request in &seen {
         assert_eq!((request.head.target(), request.text().as_str()), ("/order?a=b", "{}"));
         assert_eq!(request.head.field("x-tenant"), Some("acme"));
+        let twice = request.head.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        assert!(twice.map(|(_, value)| value.as_str()).eq(["a=1", "b=2"]), "{:?}", request.head);
         assert!(request.head.start.starts_with("POST "), "{}", request.head.start);
         assert!(request.head.field("host").is_some_and(|host| url.contains(host)));
     }
@@ -482,6 +497,7 @@ fn what_makes_no_sense_is_said_before_anything_is_sent() {
         (vec!["/nowhere.toml"], 78, "cannot read /nowhere.toml"),
         (vec![scenario.path()], 2, "--target"),
         (vec![scenario.path(), "--lab", "--rate", "5"], 2, "--rate belongs to a URL"),
+        (vec![scenario.path(), "--lab", "--backoff-base", "1s"], 2, "--backoff-base belongs to a URL"),
         (vec![scenario.path(), "--lab", "--only", "nothing"], 2, "there is `no control`"),
     ] {
         let ran = run(&[&["load"], &arguments[..]].concat());
