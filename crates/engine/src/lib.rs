@@ -75,6 +75,9 @@ pub use caller::{
     Pause, Reply, Sent, Step, Stop, ThrottlePolicy,
 };
 
+mod deadline_text;
+pub use deadline_text::DeadlineUnit;
+
 mod admission;
 pub use admission::Admission;
 

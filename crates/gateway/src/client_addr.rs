@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use http::HeaderMap;
 use http::header::HeaderName;
 use ipnet::IpNet;
+use tidegate_tower::Key;
 
 pub(crate) const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -51,13 +52,9 @@ fn parse_hop(hop: &[u8]) -> Option<IpAddr> {
     address.parse().ok().map(|address: IpAddr| address.to_canonical())
 }
 
-/// The part of an address that a rate limit counts by: IPv4 whole, IPv6 its /64, which is what one customer gets and
-/// can choose from at will (RFC 6177). Mapped addresses have been unmapped before.
-pub(crate) fn limit_key(client: IpAddr) -> u128 {
-    match client.to_canonical() {
-        IpAddr::V4(address) => u128::from(u32::from(address)),
-        IpAddr::V6(address) => u128::from(address) >> 64 << 64 | 1,
-    }
+/// The part of an address that a rate limit counts by. Mapped addresses have been unmapped before.
+pub(crate) const fn limit_key(client: IpAddr) -> u128 {
+    Key::network(client)
 }
 
 /// The same in words.

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
 use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue};
 use tidegate_engine::Timestamp;
 use tidegate_policy::Policy;
 use tidegate_tower::deadline::Unit;
@@ -65,7 +65,9 @@ pub(crate) fn pass_on(fields: &[Field], headers: &mut HeaderMap, left: Duration)
     let left = left.saturating_sub((left / MARGIN_SHARE).min(MARGIN_MAX));
     for field in fields {
         if let Some(value) = headers.get_mut(&field.name.name) {
-            *value = field.unit.show(left);
+            // Digits and a letter, which every field may have.
+            *value = HeaderValue::try_from(field.unit.show(left))
+                .unwrap_or_else(|_| HeaderValue::from_static("0"));
         }
     }
 }
@@ -73,7 +75,6 @@ pub(crate) fn pass_on(fields: &[Field], headers: &mut HeaderMap, left: Duration)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     /// H3. The earliest counts, and whatever comes in comes out no longer.
     #[test]

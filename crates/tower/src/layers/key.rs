@@ -22,12 +22,18 @@ impl Key {
         Self(SEED.hash_one(name))
     }
 
-    /// Whoever has this address. Of IPv6 it is the network of 64 bits, which is what one customer has at least; an IPv4
-    /// address is the same however it is written.
+    /// Whoever has this address, by its [`network`](Self::network).
     pub fn address(address: IpAddr) -> Self {
+        Self::of(Self::network(address))
+    }
+
+    /// What of an address is counted by, as a number: IPv4 whole and the same however it is written, IPv6 its network of 64
+    /// bits, which is what one customer has at least and can choose from at will (RFC 6177).
+    pub const fn network(address: IpAddr) -> u128 {
         match address.to_canonical() {
-            IpAddr::V4(address) => Self::of(address),
-            IpAddr::V6(address) => Self::of(u128::from(address) >> 64),
+            IpAddr::V4(address) => address.to_bits() as u128,
+            // The last bit, so that no network is an address of IPv4.
+            IpAddr::V6(address) => address.to_bits() >> 64 << 64 | 1,
         }
     }
 
@@ -48,5 +54,7 @@ mod tests {
         assert_ne!(key("1.2.3.5"), key("1.2.3.4"));
         assert_eq!(key("2001:db8:0:1::a"), key("2001:db8:0:1::b"));
         assert_ne!(key("2001:db8:0:1::a"), key("2001:db8:0:2::a"));
+        assert_ne!(key("2001:db8::1.2.3.4"), key("1.2.3.4"));
+        assert_ne!(key("::"), key("0.0.0.0"));
     }
 }

@@ -6,79 +6,11 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+// The same as the client's side tells.
+pub use tidegate_engine::DeadlineUnit as Unit;
+
 const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 const ENVOY_TIMEOUT: HeaderName = HeaderName::from_static("x-envoy-expected-rq-timeout-ms");
-
-/// How a field says a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// As gRPC has it: up to eight digits and the letter of a unit.
-    Grpc,
-    /// In whole milliseconds, up to twelve digits.
-    Millis,
-    /// In seconds, up to nine digits, also with a fraction.
-    Seconds,
-}
-
-impl Unit {
-    /// By the name of the field, in lower case: `grpc-timeout` as gRPC has it, what ends in `-ms` in milliseconds, all
-    /// others in seconds.
-    pub fn of_field(name: &str) -> Self {
-        match name {
-            "grpc-timeout" => Self::Grpc,
-            _ if name.ends_with("-ms") => Self::Millis,
-            _ => Self::Seconds,
-        }
-    }
-
-    /// `None` for what is not a time: a field that cannot be read is not there.
-    pub fn parse(self, value: &str) -> Option<Duration> {
-        match self {
-            Self::Grpc => {
-                let (digits, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
-                let number = whole(digits, 8)?;
-                Some(match unit {
-                    "H" => Duration::from_secs(number * 3600),
-                    "M" => Duration::from_secs(number * 60),
-                    "S" => Duration::from_secs(number),
-                    "m" => Duration::from_millis(number),
-                    "u" => Duration::from_micros(number),
-                    "n" => Duration::from_nanos(number),
-                    _ => return None,
-                })
-            }
-            Self::Millis => whole(value, 12).map(Duration::from_millis),
-            Self::Seconds => {
-                let (seconds, fraction) = value.split_once('.').unwrap_or((value, "0"));
-                let seconds = whole(seconds, 9)?;
-                let digits = fraction.len().min(9);
-                let nanos = whole(fraction.get(..digits)?, 9)? * 10_u64.pow(9 - digits as u32);
-                fraction
-                    .bytes()
-                    .all(|byte| byte.is_ascii_digit())
-                    .then(|| Duration::new(seconds, nanos as u32))
-            }
-        }
-    }
-
-    /// Rounded down: the next hop must not think that it has longer.
-    pub fn show(self, left: Duration) -> HeaderValue {
-        let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-        let text = match self {
-            Self::Grpc if millis < 100_000_000 => format!("{millis}m"),
-            Self::Grpc => format!("{}S", left.as_secs().min(99_999_999)),
-            Self::Millis => millis.to_string(),
-            Self::Seconds => format!("{}.{:03}", millis / 1000, millis % 1000),
-        };
-        HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("0"))
-    }
-}
-
-/// Digits only, so many at most.
-fn whole(digits: &str, most: usize) -> Option<u64> {
-    let fits = (1..=most).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| fits)
-}
 
 /// How long the client waits that sent these fields: the shorter of `grpc-timeout` and `x-envoy-expected-rq-timeout-ms`.
 pub fn stated(headers: &HeaderMap) -> Option<Duration> {
