@@ -1,4 +1,4 @@
-//! The client on real sockets: three services in a chain, a storm, connections that die, and reqwest.
+//! The client on real sockets: three services in a chain, a storm, connections that die, reqwest, and tonic.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod chain;
@@ -8,3 +8,4 @@ mod example;
 mod reqwest;
 mod server;
 mod storm;
+mod tonic;
