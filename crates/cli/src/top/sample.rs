@@ -24,10 +24,10 @@ pub(super) struct Sample {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Upstream {
     pub(super) name: String,
+    pub(super) verdict: Verdict,
     pub(super) arrivals: f64,
     pub(super) goodput: f64,
     pub(super) refused: f64,
-    pub(super) failed: f64,
     pub(super) wasted_ms: f64,
     /// A second's refusals by reason, those that there were none of left out.
     pub(super) rejected: Vec<(String, f64)>,
@@ -46,6 +46,24 @@ pub(super) struct Upstream {
     pub(super) retry_budget: (f64, f64),
     pub(super) little: Little,
     pub(super) routes: Vec<Route>,
+}
+
+/// What the instance says of it, and the means of its last seconds from which it says so. Empty where it does not.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Verdict {
+    pub(super) kind: String,
+    pub(super) level: String,
+    pub(super) arrivals: f64,
+    pub(super) goodput: f64,
+    pub(super) refused: f64,
+    pub(super) failed: f64,
+    pub(super) client_left: f64,
+    pub(super) taken: f64,
+    pub(super) limit: f64,
+    pub(super) waiting: f64,
+    /// For which most had no answer, and how many.
+    pub(super) reason: String,
+    pub(super) for_reason: f64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -140,10 +158,10 @@ impl Upstream {
         rejected.sort_by(|one, other| other.1.total_cmp(&one.1));
         Self {
             name: name.to_owned(),
+            verdict: Verdict::of(&value["verdict"]),
             arrivals: of("arrivals"),
             goodput: of("goodput"),
             refused: of("refused"),
-            failed: of("failed"),
             wasted_ms: of("wasted_ms"),
             rejected,
             limit: of("limit"),
@@ -177,13 +195,29 @@ impl Upstream {
         }
     }
 
-    /// How many were refused in the second for one of these reasons.
-    pub(super) fn rejected_for(&self, reasons: &[&str]) -> f64 {
-        self.rejected
-            .iter()
-            .filter(|(reason, _)| reasons.contains(&reason.as_str()))
-            .map(|(_, count)| count)
-            .sum()
+    /// How many were refused in the second for this reason.
+    pub(super) fn rejected_for(&self, reason: &str) -> f64 {
+        self.rejected.iter().find(|(known, _)| known == reason).map_or(0.0, |(_, count)| *count)
+    }
+}
+
+impl Verdict {
+    fn of(value: &Value) -> Self {
+        let of = |key: &str| number(&value[key]);
+        Self {
+            kind: text(&value["kind"]),
+            level: text(&value["level"]),
+            arrivals: of("arrivals"),
+            goodput: of("goodput"),
+            refused: of("refused"),
+            failed: of("failed"),
+            client_left: of("client_left"),
+            taken: of("taken"),
+            limit: of("limit"),
+            waiting: of("waiting"),
+            reason: text(&value["reason"]),
+            for_reason: of("for_reason"),
+        }
     }
 }
 
@@ -228,7 +262,6 @@ impl Route {
 impl RefusedKey {
     /// Those of an answer of `/api/top`, whose groups are called so.
     pub(super) fn all(list: &Value, group: &str) -> Vec<Self> {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let entries = list["top"].as_array().map_or(&[][..], Vec::as_slice).iter();
         entries
             .map(|one| Self {
@@ -294,6 +327,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 fn number(value: &Value) -> f64 {

@@ -1,72 +1,54 @@
-//! One line that says how an upstream is, before any number.
+//! One line that says how an upstream is, before any number: the instance's verdict, put into words. What is so is decided
+//! in the gateway, for this and for the dashboard alike.
 
 use super::frame::Tone;
 use super::sample::{Sample, Upstream};
-use super::words::{count, millis};
-
-/// Refusals that say that there is more to do than can be done.
-const OVERLOAD: [&str; 5] = ["queue_full", "wait_too_long", "queue_timeout", "pushed_out", "retry_budget"];
-/// Refusals of one caller's excess.
-const QUOTA: [&str; 3] = ["rate_limited", "tenant_limit", "route_limit"];
+use super::words::{count, millis, name};
 
 /// What matters most comes first.
 pub(super) fn verdict(sample: &Sample, upstream: &Upstream) -> (Tone, String) {
-    let (shed, over) = (upstream.rejected_for(&OVERLOAD), upstream.rejected_for(&QUOTA));
-    let Upstream { arrivals, goodput, orphans, limit, in_flight, breakers, .. } = upstream;
-    let is_full = *limit > 0.0 && in_flight >= limit;
     if sample.draining {
         return (Tone::Warn, "DRAINING: no new connections; what runs may end".into());
     }
-    if breakers.open > 0.0 && breakers.closed + breakers.half_open == 0.0 {
-        return (Tone::Bad, "DOWN: no endpoint answers; requests are refused at once".into());
-    }
-    if *limit > 0.0 && orphans >= limit {
-        return (Tone::Bad, "STALLED: every slot works on an answer that nobody waits for".into());
-    }
-    let timed_out = upstream.rejected_for(&["upstream_timeout"]);
-    if upstream.failed > 0.0 && upstream.failed >= 0.05 * arrivals {
-        let what = if timed_out * 2.0 > upstream.failed { "take too long" } else { "fail" };
-        return (
-            Tone::Bad,
-            format!("FAILING: {}/s of {}/s {what}", count(upstream.failed), count(*arrivals)),
-        );
-    }
-    if shed > 0.0 {
-        let (shed, good) = (count(shed), count(*goodput));
-        return (
-            Tone::Bad,
-            format!("OVERLOADED: {shed}/s of {}/s are too much; goodput {good}/s", count(*arrivals)),
-        );
-    }
-    if over > 0.0 {
-        return (
-            Tone::Warn,
-            format!(
-                "LIMITED: {}/s are over their callers' limits; goodput {}/s",
-                count(over),
-                count(*goodput)
-            ),
-        );
-    }
-    if upstream.queue.now > 0.0 {
-        let wait = upstream.classes.iter().map(|class| class.wait_max_ms).fold(f64::NAN, f64::max);
-        return (
-            Tone::Warn,
-            format!("BUSY: {} wait, the longest did for {}", count(upstream.queue.now), millis(wait)),
-        );
-    }
-    if is_full {
-        return (
-            Tone::Warn,
-            format!("FULL: all {} slots are in use; goodput {}/s", count(*limit), count(*goodput)),
-        );
-    }
-    if !(*arrivals > 0.0 || *in_flight > 0.0) {
-        return (Tone::Plain, "IDLE".into());
-    }
-    let free = count((limit - in_flight).max(0.0));
-    (
-        Tone::Good,
-        format!("WELL: {}/s served in time, {free} of {} slots free", count(*goodput), count(*limit)),
-    )
+    let it = &upstream.verdict;
+    let tone = match (it.kind.as_str(), it.level.as_str()) {
+        ("idle", _) => Tone::Plain,
+        (_, "good") => Tone::Good,
+        (_, "bad") => Tone::Bad,
+        _ => Tone::Warn,
+    };
+    let (arrivals, goodput) = (count(it.arrivals), count(it.goodput));
+    let says = match it.kind.as_str() {
+        "down" => "DOWN: no endpoint answers; requests are refused at once".into(),
+        "clients_leave" => {
+            format!("LEAVING: {}/s of {arrivals}/s give up before their answer", count(it.client_left))
+        }
+        "fails" => {
+            let what = if it.reason == "upstream_timeout" { "take too long" } else { "fail" };
+            format!("FAILING: {}/s of {arrivals}/s {what}", count(it.failed))
+        }
+        "full" => {
+            format!("OVERLOADED: {}/s of {arrivals}/s are too much; goodput {goodput}/s", count(it.refused))
+        }
+        "refuses" => format!(
+            "REFUSING: {}/s of {arrivals}/s, mostly {}; goodput {goodput}/s",
+            count(it.refused),
+            name(&it.reason)
+        ),
+        "held_back" => {
+            format!("LIMITED: {}/s are over their callers' limits; goodput {goodput}/s", count(it.for_reason))
+        }
+        "just_full" => {
+            let wait = upstream.classes.iter().map(|class| class.wait_max_ms).fold(f64::NAN, f64::max);
+            format!("FULL: {} wait, the longest did for {}", count(it.waiting), millis(wait))
+        }
+        "well" => {
+            let free = count((it.limit - it.taken).max(0.0));
+            format!("WELL: {goodput}/s served in time, {free} of {} slots free", count(it.limit))
+        }
+        "idle" => "IDLE".into(),
+        "" => "it is not said how it is: this instance is of another version".into(),
+        other => format!("{}: goodput {goodput}/s of {arrivals}/s", name(other).to_uppercase()),
+    };
+    (tone, says)
 }

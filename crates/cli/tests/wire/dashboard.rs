@@ -238,58 +238,63 @@ async fn the_verdict_names_the_bottleneck() {
     let mut browser = Browser::start().await;
     browser.open(&format!("http://{}/", gateway.admin)).await;
     browser.until("document.getElementById('verdict').dataset.level").await;
-    // A sample in which 100/s come and are answered, with these changes; a second upstream is idle.
-    let verdict = "(changes, draining = 0) => import('/assets/verdict.js').then(({ verdict }) => { \
-                   const one = { arrivals: 100, goodput: 100, refused: 0, failed: 0, client_left: 0, in_flight_mean: 4, in_flight: 4, limit: 10, \
-                   orphans: 0, queue: { mean: 0 }, rejected: {}, priorities: {}, breakers: { open: 0, closed: 2, half_open: 0 }, \
-                   latency_ms: { second: { p50: 20 } } }; \
-                   const idle = { ...one, arrivals: 0, goodput: 0, in_flight_mean: 0 }; \
-                   const said = verdict([{ gateway: { draining }, upstreams: { orders: { ...one, ...changes }, idle } }], { key: 'acme', rate_limit: 'each' }); \
+    // A sample in which 100/s come and are answered, with this verdict and these changes; a second upstream is idle.
+    let verdict = "(kind, level, means, changes, draining = 0) => import('/assets/verdict.js').then(({ verdict }) => { \
+                   const it = { kind: 'idle', level: 'good', weight: 0, arrivals: 100, goodput: 100, refused: 0, failed: 0, client_left: 0, \
+                   taken: 4, limit: 10, waiting: 0, reason: null, for_reason: null }; \
+                   const one = { in_flight: 4, orphans: 0, priorities: {}, breakers: { open: 0, closed: 2, half_open: 0 }, \
+                   latency_ms: { second: { p50: 20 } }, verdict: it }; \
+                   const orders = { ...one, ...changes, verdict: { ...it, kind, level, weight: 1, ...means } }; \
+                   const said = verdict({ gateway: { draining }, upstreams: { idle: one, orders } }, { key: 'acme', rate_limit: 'each' }); \
                    return `${said.level}: ${said.head} ${said.more}`.trim() })";
-    let full = "{ in_flight_mean: 10, refused: 60, goodput: 40, rejected: { queue_full: 60 }";
-    let two = "critical: { arrivals: 20, refused: 0 }, default: { arrivals: 80, refused: 60 }";
-    for (changes, said) in [
+    let two =
+        "{ priorities: { critical: { arrivals: 20, refused: 0 }, default: { arrivals: 80, refused: 60 } } }";
+    for (asked, said) in [
         (
-            "{}",
+            "'well', 'good'",
             "good: All is well: 100/s of useful answers of 100/s that come to orders, 4 of 10 slots taken.",
         ),
-        ("{ arrivals: 0, goodput: 0, in_flight_mean: 0 }", "good: Nobody asks orders for anything just now."),
+        ("'idle', 'good'", "good: Nobody asks orders for anything just now."),
         (
-            "{ in_flight_mean: 10, queue: { mean: 3 }, priorities: { default: { arrivals: 9, wait_ms: 12 } } }",
+            "'just_full', 'warn', { taken: 10, waiting: 3 }, { priorities: { default: { arrivals: 9, wait_ms: 12 } } }",
             "warn: orders is just about full: 10 of 10 slots taken, 3 waiting for 12 ms, nobody refused; 100/s of useful answers.",
         ),
         (
-            &format!("{full}, priorities: {{ {two} }} }}"),
+            &format!("'full', 'bad', {{ taken: 10, refused: 60, goodput: 40, reason: 'queue_full' }}, {two}"),
             "bad: orders is full: 10 of 10 slots taken, 40/s of useful answers, refusing 60/s. \
              critical: served whole. default: refused in part.",
         ),
         (
-            "{ refused: 60, goodput: 40, rejected: { deadline: 60 } }",
+            "'refuses', 'warn', { refused: 60, goodput: 40, reason: 'deadline' }",
             "warn: orders refuses 60/s of 100/s (deadline), with 4 of 10 slots taken.",
         ),
         (
-            "{ refused: 60, goodput: 40, rejected: { rate_limited: 59, queue_full: 1 } }",
+            "'held_back', 'warn', { refused: 60, goodput: 40, reason: 'rate_limited', for_reason: 59 }",
             "warn: orders is held back by policy, not by load: 59/s refused (rate limited); 40/s of useful answers. \
              4 of 10 slots taken. Most of all acme, by each.",
         ),
         (
-            "{ failed: 70, goodput: 30, rejected: { upstream_timeout: 70 } }",
+            "'fails', 'bad', { failed: 70, goodput: 30, reason: 'upstream_timeout' }",
             "bad: orders fails: 70/s of 100/s get no answer from it (upstream timeout). \
              30/s of useful answers; 4 of 10 slots taken.",
         ),
         (
-            "{ client_left: 95, goodput: 5, orphans: 900, rejected: { client_left: 95 } }",
+            "'clients_leave', 'bad', { client_left: 95, goodput: 5 }, { orphans: 900 }",
             "bad: orders: clients give up before their answer: 95/s leave, 5/s of useful answers of 100/s that come. \
              Half of the answers that came took 20 ms or more. 900 slots are taken for clients who have gone.",
         ),
         (
-            "{ refused: 100, goodput: 0, breakers: { open: 2, closed: 0, half_open: 0 } }",
+            "'down', 'bad', { refused: 100, goodput: 0 }, { breakers: { open: 2, closed: 0, half_open: 0 } }",
             "bad: orders is down: the breaker of all 2 endpoints is open, refusing 100/s.",
         ),
+        (
+            "'new', 'warn'",
+            "warn: orders: 100/s of useful answers of 100/s that come, 4 of 10 slots taken. Load the page again.",
+        ),
     ] {
-        assert_eq!(browser.value(&format!("({verdict})({changes})")).await, said, "{changes}");
+        assert_eq!(browser.value(&format!("({verdict})({asked})")).await, said, "{asked}");
     }
-    let draining = browser.value(&format!("({verdict})({{}}, 1)")).await;
+    let draining = browser.value(&format!("({verdict})('well', 'good', {{}}, {{}}, 1)")).await;
     assert_eq!(draining, "warn: Draining: it takes no new connections, and 8 requests are still under way.");
 }
 

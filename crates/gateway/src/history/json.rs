@@ -16,7 +16,7 @@ pub(crate) fn row(sample: &Sample) -> String {
     number(&mut text, sample.at_millis as f64 / 1e3);
     text.push_str(",\"seconds\":");
     length(&mut text, sample.seconds);
-    tree(&mut text, &sample.layout, |text, leaf| number(text, sample.values[leaf].into()));
+    tree(&mut text, &sample.layout, |text, leaf| value(text, sample, Some(leaf)));
     text.push('}');
     text
 }
@@ -52,13 +52,15 @@ pub(crate) fn columns<'a>(samples: impl ExactSizeIterator<Item = &'a Sample> + C
     tree(&mut text, &layout, |text, leaf| {
         let mut spans = places.iter().peekable();
         let mut current = None;
-        let values = samples.iter().enumerate().map(|(number, sample)| {
+        text.push('[');
+        for (number, sample) in samples.iter().enumerate() {
             while let Some(span) = spans.next_if(|span| span.0 <= number) {
                 current = span.1[leaf];
             }
-            current.map_or(f64::NAN, |place| sample.values[place].into())
-        });
-        array(text, values);
+            comma(text);
+            value(text, sample, current);
+        }
+        text.push(']');
     });
     text.push('}');
     text
@@ -115,6 +117,15 @@ fn array(text: &mut String, values: impl Iterator<Item = f64>) {
     text.push(']');
 }
 
+/// What a sample has in this place: null if there is none.
+fn value(text: &mut String, sample: &Sample, place: Option<usize>) {
+    let Some(place) = place else { return text.push_str("null") };
+    match sample.layout.word(place, sample.values[place]) {
+        Some(word) => string(text, word),
+        None => number(text, sample.values[place].into()),
+    }
+}
+
 /// To a microsecond, so that a rate times it is what was counted.
 fn length(text: &mut String, seconds: f32) {
     let _ = write!(text, "{}", (f64::from(seconds) * 1e6).round() / 1e6);
@@ -151,6 +162,7 @@ mod tests {
             });
         });
         tape.gauge("last", 0.0);
+        tape.word("how", &["well", "ill"], None);
         let layout = Arc::new(tape.layout());
         Sample { id, at_millis: 1500, seconds: 1.0, layout, values: values.into() }
     }
@@ -158,15 +170,15 @@ mod tests {
     #[test]
     fn a_sample_is_an_object_and_many_are_the_same_object_of_arrays() {
         let hostile = "/<script>\"\\";
-        let old = sample(6, "/old", &[1.0, 2.0, 3.0]);
-        let new = sample(7, hostile, &[4.0, f32::NAN, 0.1]);
+        let old = sample(6, "/old", &[1.0, 2.0, 3.0, f32::NAN]);
+        let new = sample(7, hostile, &[4.0, f32::NAN, 0.1, 1.0]);
         let parsed = |text: String| serde_json::from_str::<Value>(&text).unwrap();
         assert_eq!(
             parsed(row(&new)),
             json!({
                 "id": 7, "at": 1.5, "seconds": 1,
                 "upstreams": { "a": { "limit": 4, hostile: { "now": null } } },
-                "last": 0.1,
+                "last": 0.1, "how": "ill",
             })
         );
         assert_eq!(
@@ -174,7 +186,7 @@ mod tests {
             json!({
                 "kept": 900, "samples": 2, "id": [6, 7], "at": [1.5, 1.5], "seconds": [1, 1],
                 "upstreams": { "a": { "limit": [1, 4], hostile: { "now": [null, null] } } },
-                "last": [3, 0.1],
+                "last": [3, 0.1], "how": [null, "ill"],
             })
         );
         assert_eq!(parsed(columns([].iter(), 0))["samples"], 0);

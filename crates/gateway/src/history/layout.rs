@@ -6,7 +6,14 @@ use std::sync::Arc;
 /// The names of the numbers of a sample, as a tree: what belongs together has the same beginning and stands together.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
-    leaves: Vec<Box<[Arc<str>]>>,
+    leaves: Vec<Leaf>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Leaf {
+    path: Box<[Arc<str>]>,
+    /// Of what is a word and no number, the closed list in which the number is its place.
+    words: &'static [&'static str],
 }
 
 impl Layout {
@@ -16,7 +23,13 @@ impl Layout {
 
     /// The path of each number, from the outermost name to its own.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &[Arc<str>]> {
-        self.leaves.iter().map(|leaf| &**leaf)
+        self.leaves.iter().map(|leaf| &*leaf.path)
+    }
+
+    /// The word that this number stands for, if it stands for one.
+    pub(crate) fn word(&self, leaf: usize, value: f32) -> Option<&'static str> {
+        // What is no number is the first of the list to a cast.
+        if value.is_nan() { None } else { self.leaves.get(leaf)?.words.get(value as usize).copied() }
     }
 }
 
@@ -25,7 +38,7 @@ impl Layout {
 struct Names {
     /// The groups that are open.
     path: Vec<Arc<str>>,
-    leaves: Vec<Box<[Arc<str>]>>,
+    leaves: Vec<Leaf>,
 }
 
 /// A sample that is being written.
@@ -84,11 +97,20 @@ impl Tape {
 
     /// A number as it is now. What is no number is not known.
     pub(crate) fn gauge(&mut self, name: &str, value: impl Into<f64>) {
+        self.leaf(name, &[], value.into());
+    }
+
+    /// A word of a closed list, by its place in it; none if that is not known.
+    pub(crate) fn word(&mut self, name: &str, words: &'static [&'static str], place: Option<usize>) {
+        self.leaf(name, words, place.map_or(f64::NAN, |place| place as f64));
+    }
+
+    fn leaf(&mut self, name: &str, words: &'static [&'static str], value: f64) {
         if let Some(names) = &mut self.names {
-            let leaf = names.path.iter().cloned().chain([Arc::from(name)]).collect();
-            names.leaves.push(leaf);
+            let path = names.path.iter().cloned().chain([Arc::from(name)]).collect();
+            names.leaves.push(Leaf { path, words });
         }
-        self.values.push(value.into() as f32);
+        self.values.push(value as f32);
     }
 
     /// The same, of what may not be known.
@@ -96,10 +118,17 @@ impl Tape {
         self.gauge(name, value.unwrap_or(f64::NAN));
     }
 
-    /// How fast a counter has grown since the sample before, for each second.
-    pub(crate) fn rate(&mut self, name: &str, total: u64) {
+    /// How fast a counter has grown since the sample before, for each second; gives that.
+    pub(crate) fn rate(&mut self, name: &str, total: u64) -> f64 {
         let grown = self.grown(total);
-        self.gauge(name, grown as f64 / self.seconds);
+        let rate = self.per_second(grown);
+        self.gauge(name, rate);
+        rate
+    }
+
+    /// Only names are taken down, and nothing is counted yet.
+    pub(crate) const fn is_naming(&self) -> bool {
+        self.first
     }
 
     /// By how much a counter has grown since the sample before, without a name of its own.

@@ -16,6 +16,8 @@ pub(crate) use arrivals::{Arrivals, Came, Worked};
 
 mod window;
 
+mod verdict;
+
 mod sampler;
 pub(crate) use sampler::{LOOKS, Sampler};
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tidegate_engine::{BreakerState, PRIORITIES_MAX, Reason, Snapshot, Timestamp};
 
+use super::verdict::{Kind, Lately, Level, Second};
 use super::window::Window;
 use super::{Layout, Sample, Tape};
 use crate::clock;
@@ -35,6 +36,7 @@ struct Watched {
     whole: Window,
     head: Window,
     looks: Looks,
+    lately: Lately,
 }
 
 /// What was seen since the last sample.
@@ -49,7 +51,12 @@ struct Looks {
 impl Watched {
     fn new(upstream: &Upstream) -> Self {
         let stats = &upstream.stats;
-        Self { whole: Window::new(&stats.whole), head: Window::new(&stats.head), looks: Looks::default() }
+        Self {
+            whole: Window::new(&stats.whole),
+            head: Window::new(&stats.head),
+            looks: Looks::default(),
+            lately: Lately::default(),
+        }
     }
 }
 
@@ -137,8 +144,8 @@ impl Sampler {
         }
     }
 
-    fn write(&self, tape: &mut Tape, shared: &Shared) {
-        let live = &*self.live;
+    fn write(&mut self, tape: &mut Tape, shared: &Shared) {
+        let live = self.live.clone();
         tape.group("gateway", |tape| {
             let metrics = &shared.metrics;
             tape.rate("goodput", metrics.goodput.get());
@@ -148,8 +155,10 @@ impl Sampler {
             tape.gauge("draining", u8::from(!shared.is_serving()));
         });
         tape.group("upstreams", |tape| {
-            for (index, (upstream, watched)) in live.upstreams.iter().zip(&self.upstreams).enumerate() {
-                tape.group(&upstream.policy.name, |tape| one(tape, shared, live, index, upstream, watched));
+            for (index, (upstream, watched)) in live.upstreams.iter().zip(&mut self.upstreams).enumerate() {
+                tape.group(&upstream.policy.name, |tape| {
+                    one(tape, shared, &live, index, upstream, watched);
+                });
             }
         });
         tape.group("rate_limits", |tape| {
@@ -172,23 +181,36 @@ fn is_failure(reason: Reason) -> bool {
     matches!(reason, Reason::UpstreamTimeout | Reason::UpstreamConnect | Reason::UpstreamReset)
 }
 
-fn one(tape: &mut Tape, shared: &Shared, live: &Live, index: usize, upstream: &Upstream, watched: &Watched) {
+fn one(
+    tape: &mut Tape,
+    shared: &Shared,
+    live: &Live,
+    index: usize,
+    upstream: &Upstream,
+    watched: &mut Watched,
+) {
     let (stats, snapshot, looks) = (&upstream.stats, upstream.gate.snapshot(), watched.looks);
     let rejected = |reason: Reason| stats.rejected[reason as usize].get();
     let total = |of: fn(Reason) -> bool| Reason::ALL.into_iter().filter(|it| of(*it)).map(rejected).sum();
-    tape.rate("arrivals", stats.received.get());
-    tape.rate("goodput", stats.goodput.get());
+    let mut second = Second {
+        arrivals: tape.rate("arrivals", stats.received.get()),
+        goodput: tape.rate("goodput", stats.goodput.get()),
+        ..Second::default()
+    };
     tape.rate("completed", stats.completed.get());
-    tape.rate("refused", total(is_refusal));
-    tape.rate("failed", total(is_failure));
-    tape.rate("client_left", rejected(Reason::ClientLeft));
+    second.refused = tape.rate("refused", total(is_refusal));
+    second.failed = tape.rate("failed", total(is_failure));
+    second.client_left = tape.rate("client_left", rejected(Reason::ClientLeft));
     // Seconds of the upstream in a second of time.
     tape.rate("wasted_ms", stats.wasted.get() / 1_000_000);
     tape.group("rejected", |tape| {
-        Reason::ALL.into_iter().for_each(|reason| tape.rate(reason.name(), rejected(reason)));
+        for reason in Reason::ALL {
+            second.rejected[reason as usize] = tape.rate(reason.name(), rejected(reason));
+        }
     });
     let mean = |sum: u64| (looks.count > 0).then(|| sum as f64 / f64::from(looks.count));
     let in_flight = mean(looks.in_flight).unwrap_or_else(|| snapshot.in_flight.into());
+    let waiting = mean(looks.waiting).unwrap_or_else(|| snapshot.queue_depth.into());
     tape.gauge("limit", snapshot.limit);
     tape.gauge("in_flight", snapshot.in_flight);
     tape.gauge("in_flight_mean", in_flight);
@@ -196,7 +218,7 @@ fn one(tape: &mut Tape, shared: &Shared, live: &Live, index: usize, upstream: &U
     tape.gauge("orphans", snapshot.orphans);
     tape.group("queue", |tape| {
         tape.gauge("now", snapshot.queue_depth);
-        tape.gauge("mean", mean(looks.waiting).unwrap_or_else(|| snapshot.queue_depth.into()));
+        tape.gauge("mean", waiting);
         tape.gauge("most", looks.most_waiting.max(snapshot.queue_depth));
         tape.gauge("max", snapshot.max_queue_depth);
         tape.gauge("capacity", snapshot.queue_capacity);
@@ -209,7 +231,12 @@ fn one(tape: &mut Tape, shared: &Shared, live: &Live, index: usize, upstream: &U
             tape.group("minute", |tape| window.minute().for_each(|(name, value)| tape.perhaps(name, value)));
         });
     }
-    protection(tape, shared, upstream, &snapshot);
+    let all_open = protection(tape, shared, upstream, &snapshot);
+    second = Second { taken: in_flight, limit: snapshot.limit.into(), waiting, ..second };
+    if !tape.is_naming() {
+        watched.lately.push(second);
+    }
+    tape.group("verdict", |tape| judged(tape, &watched.lately.mean(), all_open));
     little(tape, upstream, &snapshot, in_flight);
     tape.group("routes", |tape| routes(tape, live, index));
 }
@@ -240,8 +267,45 @@ fn refused(stats: &RouteStats) -> u64 {
     Reason::ALL.into_iter().filter(|reason| is_refusal(*reason)).map(|reason| stats.rejected(reason)).sum()
 }
 
-fn protection(tape: &mut Tape, shared: &Shared, upstream: &Upstream, snapshot: &Snapshot) {
+/// The names of all reasons, in their order.
+const REASONS: &[&str] = &{
+    let mut names = [""; Reason::ALL.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = Reason::ALL[place].name();
+        place += 1;
+    }
+    names
+};
+
+/// The verdict, and the means that it is made of.
+fn judged(tape: &mut Tape, lately: &Second, all_open: bool) {
+    let kind = lately.judge(all_open);
+    let reason = lately.reason();
+    tape.word("kind", Kind::NAMES, Some(kind as usize));
+    tape.word("level", Level::NAMES, Some(kind.level() as usize));
+    // What is most in need of a look has the most.
+    let tie = match kind {
+        Kind::ClientsLeave => lately.client_left / lately.arrivals.max(lately.client_left),
+        _ => 0.0,
+    };
+    tape.gauge("weight", f64::from(kind as u8) + tie.min(0.9));
+    tape.gauge("arrivals", lately.arrivals);
+    tape.gauge("goodput", lately.goodput);
+    tape.gauge("refused", lately.refused);
+    tape.gauge("failed", lately.failed);
+    tape.gauge("client_left", lately.client_left);
+    tape.gauge("taken", lately.taken);
+    tape.gauge("limit", lately.limit);
+    tape.gauge("waiting", lately.waiting);
+    tape.word("reason", REASONS, reason.map(|(reason, _)| reason as usize));
+    tape.perhaps("for_reason", reason.map(|(_, count)| count));
+}
+
+/// Gives whether no endpoint can be used.
+fn protection(tape: &mut Tape, shared: &Shared, upstream: &Upstream, snapshot: &Snapshot) -> bool {
     let now = shared.clock.now();
+    let mut all_open = false;
     tape.group("breakers", |tape| {
         let has_breaker = upstream.policy.breaker.is_some();
         let states: Vec<BreakerState> = upstream.endpoints.iter().map(|one| one.state(now)).collect();
@@ -254,6 +318,7 @@ fn protection(tape: &mut Tape, shared: &Shared, upstream: &Upstream, snapshot: &
                 0
             };
             tape.gauge(state.name(), count as f64);
+            all_open = state == BreakerState::Open && count > 0 && count == states.len();
         }
     });
     tape.group("retries", |tape| {
@@ -262,6 +327,7 @@ fn protection(tape: &mut Tape, shared: &Shared, upstream: &Upstream, snapshot: &
         tape.perhaps("budget", snapshot.retries_left.map(f64::from));
         tape.gauge("budget_max", f64::from(upstream.policy.retries.burst));
     });
+    all_open
 }
 
 /// Little's law (J. D. C. Little, "A proof for the queuing formula L = λW", 1961), of the slots: how many leave in a second

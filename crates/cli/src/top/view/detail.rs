@@ -62,7 +62,7 @@ fn lines(frame: &mut Frame, upstream: &Upstream, past: &Past) {
     for reason in past.reasons(&upstream.name).iter().take(reasons) {
         let of = |second: &Second| second.reasons.get(reason).copied().unwrap_or(0.0);
         let label = format!("  {}", name(reason));
-        frame.add(row(Tone::Dim, &label, upstream.rejected_for(&[reason]), &line(&of)));
+        frame.add(row(Tone::Dim, &label, upstream.rejected_for(reason), &line(&of)));
     }
 }
 

@@ -9,8 +9,15 @@ use serde_json::{Value, json};
 fn upstream(second: u64) -> Value {
     let over = second >= 20;
     let refused = if over { 1_020 } else { 0 };
+    let (arrivals, goodput) = if over { (1_500, 480) } else { (24 * second, 24 * second) };
     json!({
-        "arrivals": if over { 1_500 } else { 24 * second }, "goodput": if over { 480 } else { 24 * second },
+        "verdict": {
+            "kind": if over { "full" } else { "well" }, "level": if over { "bad" } else { "good" }, "weight": 5,
+            "arrivals": arrivals, "goodput": goodput, "refused": refused, "failed": 0, "client_left": 0,
+            "taken": if over { 10 } else { 4 }, "limit": 10, "waiting": if over { 8 } else { 0 },
+            "reason": if over { Some("queue_full") } else { None }, "for_reason": refused * 3 / 4,
+        },
+        "arrivals": arrivals, "goodput": goodput,
         "completed": 480, "refused": refused, "failed": 0, "client_left": 0,
         "wasted_ms": if over { 350 } else { 0 },
         "rejected": { "queue_full": refused * 3 / 4, "rate_limited": refused / 4, "breaker_open": 0 },
@@ -78,7 +85,7 @@ fn at_80_by_24_all_of_it_is_there() {
         (80, 24),
         expect![[r#"
             tidegate top  127.0.0.1:8101  20:27:39 UTC  connections 1234 in, 10 out
-            orders: OVERLOADED: 765/s of 1500/s are too much; goodput 480/s
+            orders: OVERLOADED: 1020/s of 1500/s are too much; goodput 480/s
             upstream          flight   most  limit  queue   most    cap  arr/s good/s  ref/s
             orders                10     10     10      8      8     64   1500    480   1020
             ── orders ──────────────────────────────────────────────────────────────────────
@@ -118,7 +125,7 @@ fn at_120_by_40_there_is_more_of_it() {
         (120, 40),
         expect![[r#"
             tidegate top  127.0.0.1:8101  20:27:40 UTC  connections 1234 in, 10 out
-            orders: OVERLOADED: 765/s of 1500/s are too much; goodput 480/s
+            orders: OVERLOADED: 1020/s of 1500/s are too much; goodput 480/s
             upstream                                 flight   most  limit  queue   most    cap  arr/s good/s  ref/s
             billing                                       0     10     10      0      8     64      0      0      0
             > orders                                     10     10     10      8      8     64   1500    480   1020
@@ -224,48 +231,34 @@ fn every_size_of_screen() {
     assert!(view.frame(59, 24).plain().contains("too small"));
 }
 
-/// The first line about an upstream says what matters most.
+/// The first line about an upstream is the instance's verdict, in words: each kind has its own.
 #[test]
-fn what_matters_most_comes_first() {
-    let says = |change: &dyn Fn(&mut Value)| {
+fn the_verdict_of_the_instance_in_words() {
+    let says = |kind: &str, level: &str, reason: &str| {
         let mut one = upstream(5);
-        change(&mut one);
+        let verdict = json!({
+            "kind": kind, "level": level, "arrivals": 120, "goodput": 90, "refused": 30, "failed": 60,
+            "client_left": 7, "taken": 4, "limit": 10, "waiting": 3, "reason": reason, "for_reason": 20,
+        });
+        one["verdict"] = verdict;
         let mut view = View::new("127.0.0.1:8101".parse().unwrap());
         view.hear(sample(1, &[("a", one)]));
         view.frame(80, 24).plain().lines().nth(1).unwrap().to_owned()
     };
-    assert_eq!(says(&|_| {}), "a: WELL: 120/s served in time, 6 of 10 slots free");
-    assert_eq!(says(&|one| one["in_flight"] = 10.into()), "a: FULL: all 10 slots are in use; goodput 120/s");
-    assert_eq!(says(&|one| one["queue"]["now"] = 3.into()), "a: BUSY: 3 wait, the longest did for 500 ms");
-    assert_eq!(
-        says(&|one| one["rejected"]["rate_limited"] = 7.into()),
-        "a: LIMITED: 7/s are over their callers' limits; goodput 120/s"
-    );
-    let over = |one: &mut Value| one["rejected"]["wait_too_long"] = 30.into();
-    assert_eq!(says(&over), "a: OVERLOADED: 30/s of 120/s are too much; goodput 120/s");
-    let fails = |one: &mut Value| {
-        over(one);
-        one["failed"] = 60.into();
-    };
-    assert_eq!(says(&fails), "a: FAILING: 60/s of 120/s fail");
-    let slow = |one: &mut Value| {
-        fails(one);
-        one["rejected"]["upstream_timeout"] = 60.into();
-    };
-    assert_eq!(says(&slow), "a: FAILING: 60/s of 120/s take too long");
-    let stalled = |one: &mut Value| {
-        slow(one);
-        one["orphans"] = 10.into();
-    };
-    assert_eq!(says(&stalled), "a: STALLED: every slot works on an answer that nobody waits for");
-    let down = |one: &mut Value| {
-        stalled(one);
-        one["breakers"] = json!({ "closed": 0, "half_open": 0, "open": 2 });
-    };
-    assert_eq!(says(&down), "a: DOWN: no endpoint answers; requests are refused at once");
-    let idle = |one: &mut Value| {
-        one["arrivals"] = 0.into();
-        one["in_flight"] = 0.into();
-    };
-    assert_eq!(says(&idle), "a: IDLE");
+    for (kind, level, reason, line) in [
+        ("idle", "good", "", "IDLE"),
+        ("well", "good", "", "WELL: 90/s served in time, 6 of 10 slots free"),
+        ("just_full", "warn", "", "FULL: 3 wait, the longest did for 500 ms"),
+        ("held_back", "warn", "rate_limited", "LIMITED: 20/s are over their callers' limits; goodput 90/s"),
+        ("refuses", "warn", "deadline", "REFUSING: 30/s of 120/s, mostly deadline; goodput 90/s"),
+        ("full", "bad", "queue_full", "OVERLOADED: 30/s of 120/s are too much; goodput 90/s"),
+        ("fails", "bad", "upstream_reset", "FAILING: 60/s of 120/s fail"),
+        ("fails", "bad", "upstream_timeout", "FAILING: 60/s of 120/s take too long"),
+        ("clients_leave", "bad", "", "LEAVING: 7/s of 120/s give up before their answer"),
+        ("down", "bad", "", "DOWN: no endpoint answers; requests are refused at once"),
+        ("", "", "", "it is not said how it is: this instance is of another version"),
+        ("new", "warn", "", "NEW: goodput 90/s of 120/s"),
+    ] {
+        assert_eq!(says(kind, level, reason), format!("a: {line}"));
+    }
 }

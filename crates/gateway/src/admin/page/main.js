@@ -32,7 +32,7 @@ function showNames(sample) {
 }
 
 function showVerdict() {
-  const said = verdict(feed.samples, top.rate_limit[0]);
+  const said = verdict(feed.newest(), top.rate_limit[0]);
   const element = find("verdict");
   element.className = `verdict ${said.level}`;
   put(element, said.head, said.more ? h("small", {}, said.more) : null);
