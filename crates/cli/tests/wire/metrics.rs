@@ -95,6 +95,29 @@ async fn what_alerts_ask_for_is_there_from_the_start() {
     }
 }
 
+/// A wait that used up its budget was a long one, and one that ended soon was not.
+#[tokio::test]
+async fn long_waits_are_counted_by_the_budget() {
+    let service = Service::held().await;
+    let long = "tidegate_queue_waits_long_total{upstream=\"service\"}";
+    let waits = "tidegate_queue_wait_seconds_count{upstream=\"service\"}";
+    for (budget, counted) in [("200ms", 1.0), ("10m", 0.0)] {
+        let gateway = Gateway::start(&Policy::before(service.address).limit(1).queue(8, budget)).await;
+        assert_eq!(gateway.metric(long).await, 0.0, "it is there before it happens");
+        let _first = sent(gateway.clients, get("/first")).await;
+        gateway.until("the first at work", |stats| stats.get("in_flight") == 1).await;
+        let mut second = sent(gateway.clients, get("/second")).await;
+        if counted > 0.0 {
+            assert_eq!(second.message().await.reason(), "queue_timeout");
+        } else {
+            gateway.until("the second in the queue", |stats| stats.get("queue_depth") == 1).await;
+            drop(second);
+            gateway.until("it to leave", |stats| stats.get("client_left") == 1).await;
+        }
+        assert_eq!((gateway.metric(waits).await, gateway.metric(long).await), (1.0, counted), "{budget}");
+    }
+}
+
 /// Whoever asks for OpenMetrics gets it, and the same series in it.
 #[tokio::test]
 async fn openmetrics_has_the_same_series() {
