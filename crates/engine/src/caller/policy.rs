@@ -78,8 +78,9 @@ impl BudgetPolicy {
 /// Throttling").
 ///
 /// With `r` requests wanted in the window and `a` of them accepted, the next one is not sent with the probability
-/// `(r - K·a) / (r + 1)`. So a K of 2 sends twice what is accepted: for each request that is served one is refused, which
-/// is what it costs to learn at once that there is more room.
+/// `(r - K·a) / (r + 1)`. Wanted is what was held back, and what was sent and has ended: what is still under way has not
+/// been refused. So a K of 2 sends twice what is accepted: for each request that is served one is refused, which is what it
+/// costs to learn at once that there is more room.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThrottlePolicy {
     /// K. At least 1.
