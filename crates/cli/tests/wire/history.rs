@@ -80,6 +80,12 @@ async fn events_add_up_to_the_counters() {
     for path in ["/id", "/at", "/upstreams/service/latency_ms/minute/p99", "/upstreams/service/little/l"] {
         assert_eq!(history.pointer(path).unwrap().as_array().unwrap().len(), length, "{path}");
     }
+    // Words are words here too. How full it was in five seconds is a matter of when they began.
+    let words = |path: &str| history.pointer(path).unwrap().as_array().unwrap().clone();
+    let kinds = words("/upstreams/service/verdict/kind");
+    assert_eq!(kinds.len(), length);
+    assert!(kinds.contains(&"refuses".into()) || kinds.contains(&"full".into()), "{kinds:?}");
+    assert!(words("/upstreams/service/verdict/reason").contains(&"queue_full".into()), "{history:#}");
     let minute = history.pointer("/upstreams/service/latency_ms/minute/p50").unwrap().as_array().unwrap();
     assert!(minute.last().unwrap().as_f64().is_some_and(|p50| p50 > 0.0), "{minute:?}");
     let last = gateway.admin("/api/history?seconds=2").await.json();

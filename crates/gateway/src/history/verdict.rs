@@ -90,7 +90,7 @@ impl Second {
         counted.filter(|(_, count)| *count > 0.0).max_by(|one, other| one.1.total_cmp(&other.1))
     }
 
-    /// All endpoints cannot be used, if there are any.
+    /// What is so, where `all_open` says that there are endpoints and the breaker of each is open.
     pub(super) fn judge(&self, all_open: bool) -> Kind {
         let &Self { arrivals, refused, failed, client_left, taken, limit, waiting, .. } = self;
         let is_full = taken > NEARLY_ALL * limit;
