@@ -180,16 +180,23 @@ impl Calendar {
 
 /// When somebody comes who is told this.
 fn day(now: Timestamp, told: Duration) -> u64 {
-    now.after(whole_seconds(told)).as_nanos() / DAY
+    // As clients do who know no shorter time.
+    now.after(Duration::from_secs(whole_seconds(told))).as_nanos() / DAY
 }
 
 const fn place(day: u64) -> usize {
     (day % DAYS as u64) as usize
 }
 
-/// As clients do who know no shorter time.
-fn whole_seconds(told: Duration) -> Duration {
-    Duration::from_secs(told.as_secs().saturating_add(u64::from(told.subsec_nanos() > 0)))
+/// A time to come back in whole seconds, as `Retry-After` has it (RFC 9110 section 10.2.3): rounded up, since whoever comes a
+/// moment too early is refused again.
+pub fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0))
+}
+
+/// The same in whole milliseconds.
+pub fn whole_millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 impl Rejection {
@@ -240,7 +247,7 @@ mod tests {
             let mut arrivals = [0; 61];
             for _ in 0..1000 {
                 let told = comeback.next(SECOND, Duration::ZERO, room(places), Line::New);
-                arrivals[whole_seconds(told).as_secs() as usize] += 1;
+                arrivals[whole_seconds(told) as usize] += 1;
             }
             let most = *arrivals.iter().max().unwrap();
             let end = arrivals.iter().rposition(|count| *count > 0).unwrap();

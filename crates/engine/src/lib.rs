@@ -87,6 +87,7 @@ pub use snapshot::{Counts, Snapshot};
 mod bulkhead;
 mod codel;
 mod comeback;
+pub use comeback::{whole_millis, whole_seconds};
 mod damping;
 mod flight;
 mod forecast;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use tidegate_engine::Snapshot;
+use tidegate_engine::{Snapshot, whole_seconds};
 use tidegate_policy::RateLimitHeaders;
 use tidegate_tower::quota::refilled_in;
 
@@ -42,7 +42,7 @@ pub(crate) fn on_refusal(
 ) {
     let dialect = live.policy.server.ratelimit_headers;
     if let (Some(rule), Some(wait)) = (over, wait) {
-        let limit = Limit { rule, left: 0, within: whole_seconds(wait) };
+        let limit = Limit { rule, left: 0, within: whole_seconds(wait).max(1) };
         limits(headers, dialect, &[limit]);
     } else if let (StatusCode::SERVICE_UNAVAILABLE, Some(upstream)) = (status, upstream) {
         concurrency(headers, dialect, upstream);
@@ -114,8 +114,4 @@ fn add(headers: &mut HeaderMap, name: HeaderName, member: &str) {
     if let Ok(member) = HeaderValue::from_str(member) {
         headers.append(name, member);
     }
-}
-
-fn whole_seconds(wait: Duration) -> u64 {
-    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }

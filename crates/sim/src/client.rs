@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_engine::{Advice, Attempt, Reason, Rejection, Reply, Timestamp};
+use tidegate_engine::{Advice, Attempt, Reason, Rejection, Reply, Timestamp, whole_millis, whole_seconds};
 use tidegate_workload::{Course, Hint, Next, Try};
 
 use crate::agenda::Rank;
@@ -136,7 +136,7 @@ impl World<'_> {
                 self.meter.rejected(elapsed, who, rejection.reason, took);
                 let told = rejection.told(longest);
                 // Our own client reads what is told to the millisecond, and nobody else does.
-                let told = if is_ours { whole_millis(told) } else { whole_seconds(told) };
+                let told = if is_ours { in_millis(told) } else { in_seconds(told) };
                 self.failed(task, reply(rejection), Hint::of(rejection.reason, Some(told)));
             }
         }
@@ -202,15 +202,12 @@ const fn reply(rejection: Rejection) -> Reply {
     }
 }
 
-/// As in the header: rounded up, and at least one.
-fn whole_seconds(wait: Duration) -> Duration {
-    Duration::from_secs(wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(SECOND)
+/// As in the header: at least one.
+fn in_seconds(wait: Duration) -> Duration {
+    Duration::from_secs(whole_seconds(wait)).max(SECOND)
 }
 
-/// As in `Retry-After-Ms`: rounded up. Where nothing is known it says a second.
-fn whole_millis(wait: Duration) -> Duration {
-    if wait.is_zero() {
-        return SECOND;
-    }
-    Duration::from_millis(u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
+/// As in `Retry-After-Ms`. Where nothing is known it says a second.
+fn in_millis(wait: Duration) -> Duration {
+    if wait.is_zero() { SECOND } else { Duration::from_millis(whole_millis(wait)) }
 }

@@ -16,6 +16,7 @@ use http::header::HeaderName;
 use http::{HeaderValue, Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
+use tidegate_engine::whole_seconds;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -72,7 +73,7 @@ impl RateLimitLayer {
         let wait = answer.wait(*rejection, self.retry_after_max);
         let mut response = answer.response(manner, &rule.problem, wait);
         if let (true, Some(advert), Some(wait)) = (self.advertise, &rule.advert, wait) {
-            let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1);
+            let seconds = whole_seconds(wait).max(1);
             let limit = format!("\"{}\";r=0;t={seconds}", rule.name());
             response.headers_mut().append(POLICY, advert.clone());
             if let Ok(limit) = HeaderValue::try_from(limit) {

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use tidegate_engine::{Reason, Rejection};
+use tidegate_engine::{Reason, Rejection, whole_millis, whole_seconds};
 
 use super::{Retry, Row};
 
@@ -129,7 +129,7 @@ impl Answer {
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(PROXY_STATUS, self.proxy_status.clone());
         if let Some(wait) = wait {
-            headers.insert(RETRY_AFTER, whole_seconds(wait));
+            headers.insert(RETRY_AFTER, seconds(wait));
             headers.insert(RETRY_AFTER_MS, HeaderValue::from(whole_millis(wait)));
         }
         if manner == Manner::Http {
@@ -208,17 +208,13 @@ fn assemble(status: StatusCode, headers: HeaderMap, body: Whole) -> Response<Who
     response
 }
 
-/// Rounded up, and at least one: whoever comes back a moment too early is refused again.
-fn whole_seconds(wait: Duration) -> HeaderValue {
-    let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1);
+/// At least one.
+fn seconds(wait: Duration) -> HeaderValue {
+    let seconds = whole_seconds(wait).max(1);
     usize::try_from(seconds)
         .ok()
         .and_then(|index| SECONDS.get(index).cloned())
         .unwrap_or_else(|| HeaderValue::from(seconds))
-}
-
-fn whole_millis(wait: Duration) -> u64 {
-    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// A body that is there already: one piece, or nothing.
