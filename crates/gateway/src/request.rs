@@ -18,7 +18,7 @@ use http::{HeaderValue, Request, Response, StatusCode, Version, request};
 use hyper::body::{Body as _, Incoming};
 use tidegate_engine::{Reason, Timestamp};
 use tidegate_policy::TenantKey;
-use tidegate_tower::{Admitted, Entry};
+use tidegate_tower::{Admitted, Entry, Waiting};
 
 use crate::answer::Refusal;
 use crate::body::Body;
@@ -72,63 +72,68 @@ pub(crate) fn serve(
     }
 }
 
-async fn answer(
-    client: &Arc<Client>,
-    live: &Live,
-    record: &mut Record,
-    head: &mut request::Parts,
-    body: &mut Option<Incoming>,
-) -> Result<Response<upstream::AnswerBody>, Refusal> {
-    route::prepare(head)?;
-    let index = route::find(&live.policy.routes, &head.method, head.uri.path()).ok_or(Refusal::NotFound)?;
-    record.routed(index);
-    let trusted = client.is_trusted(live);
-    record.address = client_address(client.peer.ip(), &head.headers, &live.policy.server.trusted_proxies);
-    let class = live.classes.of(index, head, Source { address: record.address, trusted });
-    record.classified(&class);
-    let deadline = deadline::of(
-        &live.deadline_fields,
-        &head.headers,
-        live.policy.routes[index].deadline,
-        record.head_began(),
-    );
-    let returns = &client.worker.shared.returns;
-    let returning = returns.comes(record.began(), || record.fingerprint(head));
-    let slot = slot(client, live, record, index, head, &class, deadline).await;
-    returns.became(returning, &slot);
-    if slot.is_err() {
-        count_refusal(client, live, record, index, head, &class);
-    }
-    let slot = slot?;
-    let upgrade = Upgrade::asked_for(client, head)?;
+/// All of the way but its end, as a block again.
+fn answer<'a>(
+    client: &'a Arc<Client>,
+    live: &'a Live,
+    record: &'a mut Record,
+    head: &'a mut request::Parts,
+    body: &'a mut Option<Incoming>,
+) -> impl Future<Output = Result<Response<upstream::AnswerBody>, Refusal>> + use<'a> {
+    async move {
+        route::prepare(head)?;
+        let index =
+            route::find(&live.policy.routes, &head.method, head.uri.path()).ok_or(Refusal::NotFound)?;
+        record.routed(index);
+        let trusted = client.is_trusted(live);
+        record.address = client_address(client.peer.ip(), &head.headers, &live.policy.server.trusted_proxies);
+        let class = live.classes.of(index, head, Source { address: record.address, trusted });
+        record.classified(&class);
+        let deadline = deadline::of(
+            &live.deadline_fields,
+            &head.headers,
+            live.policy.routes[index].deadline,
+            record.head_began(),
+        );
+        let returns = &client.worker.shared.returns;
+        let returning = returns.comes(record.began(), || record.fingerprint(head));
+        let entered = enter(client, live, record, index, head, &class, deadline);
+        let slot = entered.slot(client, record, head.version).await;
+        returns.became(returning, &slot);
+        if slot.is_err() {
+            count_refusal(client, live, record, index, head, &class);
+        }
+        let slot = slot?;
+        let upgrade = Upgrade::asked_for(client, head)?;
 
-    let protocol = upgrade.as_ref().map(Upgrade::protocol);
-    head::for_upstream(head, &client.sender, trusted, protocol);
-    live.classes.pass_on(index, &class, trusted, &mut head.headers);
-    record.pass_on_trace(&mut head.headers);
-    head.uri = route::origin_form(&head.uri);
-    let body = RequestBody::new(body.take(), client);
-    if body.has_content() && !head.headers.contains_key(CONTENT_LENGTH) {
-        // hyper would send a GET without its body, if nothing said that it has one.
-        head.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-    }
-    let upstream = &live.upstreams[live.policy.routes[index].upstream];
-    let flight = Flight::new(client.worker.clone(), upstream.clone(), slot, deadline, record.exchange());
-    record.dispatched(flight.began());
-    let request = head::request(head, body);
-    // Boxed, so that a request in the queue takes no more memory than waiting needs.
-    let mut response = Box::pin(upstream::send(client, upstream, flight, request)).await?;
+        let protocol = upgrade.as_ref().map(Upgrade::protocol);
+        head::for_upstream(head, &client.sender, trusted, protocol);
+        live.classes.pass_on(index, &class, trusted, &mut head.headers);
+        record.pass_on_trace(&mut head.headers);
+        head.uri = route::origin_form(&head.uri);
+        let body = RequestBody::new(body.take(), client);
+        if body.has_content() && !head.headers.contains_key(CONTENT_LENGTH) {
+            // hyper would send a GET without its body, if nothing said that it has one.
+            head.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
+        let upstream = &live.upstreams[live.policy.routes[index].upstream];
+        let flight = Flight::new(client.worker.clone(), upstream.clone(), slot, deadline, record.exchange());
+        record.dispatched(flight.began());
+        let request = head::request(head, body);
+        // Boxed, so that a request in the queue takes no more memory than waiting needs.
+        let mut response = Box::pin(upstream::send(client, upstream, flight, request)).await?;
 
-    record.answered(response.status(), response.body().took());
-    if !head::for_client(response.headers_mut()) {
-        return Err(Reason::UpstreamReset.into());
-    }
-    signals::on_answer(response.headers_mut(), live, &record.standings, upstream);
-    match upgrade {
-        Some(upgrade) => Ok(upgrade.finish(client, response)),
-        // It switches to a protocol that nobody has asked for.
-        None if response.status() == StatusCode::SWITCHING_PROTOCOLS => Err(Reason::UpstreamReset.into()),
-        None => Ok(response),
+        record.answered(response.status(), response.body().took());
+        if !head::for_client(response.headers_mut()) {
+            return Err(Reason::UpstreamReset.into());
+        }
+        signals::on_answer(response.headers_mut(), live, &record.standings, upstream);
+        match upgrade {
+            Some(upgrade) => Ok(upgrade.finish(client, response)),
+            // It switches to a protocol that nobody has asked for.
+            None if response.status() == StatusCode::SWITCHING_PROTOCOLS => Err(Reason::UpstreamReset.into()),
+            None => Ok(response),
+        }
     }
 }
 
@@ -180,8 +185,21 @@ fn asking<'a>(
     }
 }
 
-/// The right to reach the upstream: by rate limits and gate, unless the route is exempt from both.
-async fn slot(
+/// How a request has fared at rate limits and gate.
+enum Entered {
+    At(Slot),
+    Waits(Waiting),
+    Not(Refusal),
+}
+
+impl From<Refusal> for Entered {
+    fn from(refusal: Refusal) -> Self {
+        Self::Not(refusal)
+    }
+}
+
+/// Asks for the right to reach the upstream: of rate limits and gate, unless the route is exempt from both.
+fn enter(
     client: &Client,
     live: &Live,
     record: &mut Record,
@@ -189,35 +207,59 @@ async fn slot(
     head: &request::Parts,
     class: &Class,
     deadline: Option<Timestamp>,
-) -> Result<Slot, Refusal> {
+) -> Entered {
     let policy = &live.policy.routes[index];
     let upstream = &live.upstreams[policy.upstream];
     if policy.exempt {
-        let place = upstream.exempt().ok_or(Reason::GatewayOverloaded)?;
-        return Ok(Slot::Exempt { _place: place });
+        return match upstream.exempt() {
+            Some(place) => Entered::At(Slot::Exempt { _place: place }),
+            None => Refusal::from(Reason::GatewayOverloaded).into(),
+        };
     }
     let route = live.routes[index].id;
     let asking = asking(live, record, index, head, class);
     let longest = live.policy.server.retry_after_max;
     let standings = signals::wants_standing(live);
-    let standings = rate::check(&live.rules, record.began(), &asking, longest, standings);
-    record.standings = standings.map_err(|over| {
-        record.over_limit(over.rule);
-        over.rejection
-    })?;
+    match rate::check(&live.rules, record.began(), &asking, longest, standings) {
+        Ok(standings) => record.standings = standings,
+        Err(over) => {
+            record.over_limit(over.rule);
+            return Refusal::from(over.rejection).into();
+        }
+    }
     if let Some(rejection) = upstream.refusal(record.began()) {
-        return Err(rejection.into());
+        return Refusal::from(rejection).into();
     }
     match upstream.gate.enter_at(record.began(), class.arrival(route, deadline)) {
-        Entry::Admitted(admitted) => Ok(Slot::Admitted(admitted)),
-        Entry::Rejected(rejection) => Err(rejection.into()),
+        Entry::Admitted(admitted) => Entered::At(Slot::Admitted(admitted)),
+        Entry::Rejected(rejection) => Refusal::from(rejection).into(),
         // Whoever is closing takes no new places in line.
-        Entry::Waiting(_) if *client.worker.stage.borrow() != Stage::Serving => Err(Reason::Draining.into()),
-        Entry::Waiting(waiting) => {
+        Entry::Waiting(_) if *client.worker.stage.borrow() != Stage::Serving => {
+            Refusal::from(Reason::Draining).into()
+        }
+        Entry::Waiting(waiting) => Entered::Waits(waiting),
+    }
+}
+
+impl Entered {
+    /// Waits until it is decided, if it is not yet. A block, as in [`serve`], and what it waits for is borrowed and not moved:
+    /// a future has room for both ends of a move.
+    fn slot<'a>(
+        mut self,
+        client: &'a Client,
+        record: &'a mut Record,
+        version: Version,
+    ) -> impl Future<Output = Result<Slot, Refusal>> + use<'a> {
+        async move {
+            let waiting = match self {
+                Self::At(slot) => return Ok(slot),
+                Self::Not(refusal) => return Err(refusal),
+                Self::Waits(ref mut waiting) => waiting,
+            };
             record.wait_began();
             let decision = tokio::select! {
                 decision = waiting => decision,
-                never = client.socket.read_ahead(), if head.version != Version::HTTP_2 => match never {},
+                never = client.socket.read_ahead(), if version != Version::HTTP_2 => match never {},
             };
             record.wait_ended(decision.as_ref().map_or_else(|_| client.now(), Admitted::since));
             Ok(Slot::Admitted(decision?))

@@ -7,6 +7,7 @@
 //! counts as gone, as with HAProxy's `abortonclose` and hyper's default.
 
 use std::convert::Infallible;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::Shutdown;
 use std::pin::Pin;
@@ -95,19 +96,25 @@ impl Socket {
 
     /// Reads ahead of hyper for as long as this is polled, so that a client that leaves is seen to leave. Never ends.
     /// (HTTP/2 reads all the time and needs none of this.)
-    pub(crate) async fn read_ahead(&self) -> Infallible {
-        while self.stream.readable().await.is_ok() && self.ahead.reserve() {
-            let mut chunk = Vec::with_capacity(CHUNK);
-            let read = self.stream.try_read_buf(&mut chunk);
-            self.ahead.keep(chunk);
-            match read {
-                Ok(1..) => self.body_moved(),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // The end, which `left` sees too.
-                Ok(0) | Err(_) => break,
+    pub(crate) fn read_ahead(&self) -> impl Future<Output = Infallible> {
+        // By the waker that hyper registers too, since it is the same task: a future of tokio's would be a hundred and
+        // fifty bytes, for each request that waits.
+        poll_fn(|cx| {
+            while let Poll::Ready(Ok(())) = self.stream.poll_read_ready(cx)
+                && self.ahead.reserve()
+            {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                let read = self.stream.try_read_buf(&mut chunk);
+                self.ahead.keep(chunk);
+                match read {
+                    Ok(1..) => self.body_moved(),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    // The end, which `left` sees too.
+                    Ok(0) | Err(_) => break,
+                }
             }
-        }
-        std::future::pending().await
+            Poll::Pending
+        })
     }
 
     /// Whether the client begins with the preface of HTTP/2 (RFC 9113 section 3.4), as one with prior knowledge does.
