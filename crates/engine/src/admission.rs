@@ -391,7 +391,11 @@ impl Admission {
             }
         }
         let in_use = self.flight.taken().saturating_mul(2) >= self.limit.current();
-        self.limit.on_sample(now, Sample { latency: now.since(permit.since), outcome, gave_up, in_use });
+        // As they really wait: what is known of it for the queue is never less than an answer takes, and that is longest when
+        // far too much is in flight.
+        let patience = self.queue.deadline();
+        let latency = now.since(permit.since);
+        self.limit.on_sample(now, Sample { latency, outcome, gave_up, in_use, patience });
     }
 
     /// A refusal now: coming back makes sense when those who wait have been served, or where it is a bound that only some

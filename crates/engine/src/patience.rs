@@ -26,6 +26,8 @@ pub(crate) struct Patience {
     /// In nanoseconds; zero while nothing is known.
     patience: u64,
     leaving: f64,
+    /// The share, lately, of those who were served after that time all the same.
+    outlasting: f64,
 }
 
 impl Patience {
@@ -50,9 +52,17 @@ impl Patience {
     pub(crate) fn served(&mut self, after: Duration) {
         self.leaving -= self.leaving / ENDS;
         let after = nanos(after);
-        if self.patience > 0 && after > self.patience {
+        let outlasts = self.patience > 0 && after > self.patience;
+        self.outlasting += (f64::from(u8::from(outlasts)) - self.outlasting) / ENDS;
+        if outlasts {
             self.patience += (after - self.patience) / STEP + 1;
         }
+    }
+
+    /// After how long an answer is too late for hardly anybody to take it. That is known only where hardly anybody has got one
+    /// later: if some leave and others stay, it says something of those who leave, and nothing of answers.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        (self.patience > 0 && self.outlasting <= MANY).then(|| Duration::from_nanos(self.patience))
     }
 
     /// How long clients wait, if they leave. At least half as long again as an answer takes, which is `service`: whoever means
@@ -94,6 +104,27 @@ mod tests {
             patience.served(ms(900));
         }
         assert!(patience.known(SERVICE).is_some_and(|known| known >= ms(899)), "{patience:?}");
+    }
+
+    /// A third leaves after 100 ms, and the others get their answers later. That is no deadline; that nobody gets one later is.
+    #[test]
+    fn a_deadline_is_when_hardly_anybody_gets_an_answer_any_more() {
+        let mut patience = Patience::default();
+        for _ in 0..300 {
+            patience.left(ms(100), SERVICE);
+            patience.served(ms(200));
+            patience.served(ms(50));
+        }
+        assert!(patience.known(SERVICE).is_some() && patience.deadline().is_none(), "{patience:?}");
+        let mut patience = Patience::default();
+        for _ in 0..300 {
+            patience.left(ms(100), SERVICE);
+            patience.served(ms(90));
+        }
+        assert_eq!(patience.deadline(), Some(ms(100)));
+        // Not more than what they really wait, however long an answer takes.
+        assert_eq!(patience.known(Some(ms(200))), Some(ms(300)));
+        assert_eq!(patience.deadline(), Some(ms(100)));
     }
 
     #[test]

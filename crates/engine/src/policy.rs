@@ -135,14 +135,18 @@ pub enum EbbPart {
     Doubling,
     /// Not if that could take most of the deadline.
     Brake,
-    /// What was tried and not needed stays.
+    /// What was tried, did not queue and was not needed stays.
     Kept,
+    /// The upstream is full only if that is clear.
+    Clear,
     /// Throughput above that at which it was full is room for more.
     Faster,
     /// Answers for clients who have given up count as throughput.
     Late,
     /// A response time near the deadline is queueing.
     DeadlineShare,
+    /// How long clients wait that do not say so is a deadline too.
+    Patience,
     /// One pair of phases moves the limit by a bounded step.
     StepMax,
     /// A low phase with far more throughput than the high one says nothing.
@@ -151,21 +155,26 @@ pub enum EbbPart {
     GivingUp,
     /// The high phase is long while nothing changes.
     Dwell,
+    /// It is the longer the oftener nothing has.
+    Calm,
 }
 
 impl EbbPart {
     /// Every part, in the order of the type.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Doubling,
         Self::Brake,
         Self::Kept,
+        Self::Clear,
         Self::Faster,
         Self::Late,
         Self::DeadlineShare,
+        Self::Patience,
         Self::StepMax,
         Self::Changed,
         Self::GivingUp,
         Self::Dwell,
+        Self::Calm,
     ];
 }
 

@@ -72,8 +72,10 @@ fn ten_times_slower_and_back() {
         timeout = "1s"
     "#;
     let report = played("ebb", story, "");
-    let (before, during) = (mean_limit(&report, 10, 20), mean_limit(&report, 25, 80));
-    assert!(during < before * 0.9, "it falls within five seconds: {before} and {during}");
+    // Ten workers are ten workers, however long each takes: within five seconds it is where they need it, no lower and no
+    // higher.
+    let during = mean_limit(&report, 25, 80);
+    assert!((10.0..18.0).contains(&during), "{during}");
     let useful = between(&report, 25, 80).goodput;
     assert!(useful >= 2_475, "of the 50 a second that it can do then, nine in ten: {useful}");
     assert!(share(&report, 85, 120) > 0.99, "{}", share(&report, 85, 120));
@@ -166,7 +168,8 @@ fn a_modest_overload_does_not_raise_the_limit_for_ever() {
         timeout = "1s"
     "#;
     let report = played("ebb", story, "");
-    let (early, late) = (mean_limit(&report, 300, 900), mean_limit(&report, 3000, 3600));
+    // It goes up and down: what it found out by chance it unlearns within a minute or two.
+    let (early, late) = (mean_limit(&report, 300, 1800), mean_limit(&report, 1800, 3600));
     assert!(late < early * 1.25 && late < 20.0, "from {early} to {late}");
     let useful = between(&report, 60, 3600).goodput;
     assert!(useful >= 354_000 * 96 / 100, "{useful}");

@@ -69,6 +69,7 @@ impl Aimd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limit::tests::sample;
     use core::num::NonZeroU32;
     use core::time::Duration;
 
@@ -86,8 +87,7 @@ mod tests {
     }
 
     fn feed(aimd: &mut Aimd, at_ms: u64, latency_ms: u64, outcome: Outcome, times: u32) -> u32 {
-        let sample =
-            Sample { latency: Duration::from_millis(latency_ms), outcome, gave_up: false, in_use: true };
+        let sample = sample(latency_ms, outcome);
         for _ in 0..times {
             aimd.on_sample(Timestamp::from_millis(at_ms), sample);
         }
@@ -133,8 +133,7 @@ mod tests {
     #[test]
     fn does_not_grow_unused_and_ignores_what_says_nothing() {
         let mut aimd = aimd();
-        let idle =
-            Sample { latency: Duration::ZERO, outcome: Outcome::Success, gave_up: false, in_use: false };
+        let idle = Sample { in_use: false, ..sample(0, Outcome::Success) };
         for _ in 0..1000 {
             aimd.on_sample(Timestamp::ZERO, idle);
         }

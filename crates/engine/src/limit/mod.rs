@@ -32,6 +32,8 @@ pub(crate) struct Sample {
     /// At least half of the limit was in use. A limit that nobody needs must not grow, or it is of no use when the
     /// flood comes.
     pub(crate) in_use: bool,
+    /// After how long an answer is too late for clients that do not say how long they wait, as far as it is known.
+    pub(crate) patience: Option<Duration>,
 }
 
 /// What an algorithm says, under a ceiling by what the upstream says of itself.
@@ -169,6 +171,12 @@ mod tests {
     }
 
     pub(super) fn sample(millis: u64, outcome: Outcome) -> Sample {
-        Sample { latency: Duration::from_millis(millis), outcome, gave_up: false, in_use: true }
+        Sample {
+            latency: Duration::from_millis(millis),
+            outcome,
+            gave_up: false,
+            in_use: true,
+            patience: None,
+        }
     }
 }

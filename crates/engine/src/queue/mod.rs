@@ -15,6 +15,7 @@ use core::time::Duration;
 use crate::bulkhead::Held;
 use crate::decision::{Arrival, Tenant};
 use crate::linked::{Key, LinkedSlab};
+use crate::patience::Patience;
 use crate::policy::{Discipline, PRIORITIES_MAX, PriorityPolicy};
 use crate::time::{Timestamp, nanos};
 
@@ -284,11 +285,17 @@ impl Queue {
 
     /// How long the most patient of those classes wait that have somebody inside; `None` if that is not known of one of them.
     pub(crate) fn longest_patience(&self, service: Option<Duration>) -> Option<Duration> {
+        self.longest_of(|patience| patience.known(service))
+    }
+
+    /// After how long an answer is too late for all those classes; `None` if that is not known of one of them.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.longest_of(Patience::deadline)
+    }
+
+    fn longest_of(&self, of: impl Fn(&Patience) -> Option<Duration>) -> Option<Duration> {
         let inside = self.classes.iter().filter(|class| !class.is_empty() || class.in_flight > 0);
-        inside
-            .map(|class| class.patience.known(service))
-            .reduce(|one, other| Some(one?.max(other?)))
-            .flatten()
+        inside.map(|class| of(&class.patience)).reduce(|one, other| Some(one?.max(other?))).flatten()
     }
 
     /// Whether somebody waits all the time.

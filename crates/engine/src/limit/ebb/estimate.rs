@@ -21,14 +21,18 @@ const AGREES: f64 = 0.15;
 pub(super) const CHANGED: f64 = 1.3;
 /// The lower response time cannot really be the higher one by more than noise.
 const RATIO_MAX: f64 = 1.2;
-/// A response time of more than this share of the deadline is queueing, whatever it was like in the low phase.
+/// Nor is it less than this; what is has been measured while something broke.
+const RATIO_MIN: f64 = 0.1;
+/// A response time of more than this share of the deadline may be queueing, even if the low phase hardly shows it: that of
+/// several gateways before one service, where each yields a part of what it has and the others do not. Then what it shows
+/// counts more, and growth less. But it may also be as long as answers take there, so what counts more is the mean of ...
 pub(super) const DEADLINE_SHARE: f64 = 0.25;
+/// ... about so many pairs: what is made more of must not be the noise of one.
+const PAIRS: f64 = 4.0;
 /// If more than this share gives up in the high phase, the limit is too high, whatever else was measured ...
-const GAVE_UP_MAX: f64 = 0.2;
+pub(super) const GAVE_UP_MAX: f64 = 0.2;
 /// ... and is lowered to this share.
 const CUT: f64 = 0.8;
-/// If more than this share gives up, what counts as deadline is how long they really waited.
-pub(super) const IMPATIENT: f64 = 0.05;
 /// Fewer answers in a phase are none.
 const RESPONSES_MIN: f64 = 4.0;
 /// Below this a limit of one is meant, and from one nothing can be learned.
@@ -37,14 +41,21 @@ const ESTIMATE_MIN: f64 = 1.5;
 #[derive(Debug)]
 pub(super) struct Estimate {
     value: f64,
+    /// How much faster low phases have been lately, as a logarithm, since answers take more than their share of the deadline;
+    /// negative if they have.
+    faster: f64,
     range: Range,
     without: Option<EbbPart>,
 }
 
 impl Estimate {
     pub(super) fn new(policy: &EbbPolicy) -> Self {
-        let mut estimate =
-            Self { value: f64::from(policy.initial.get()), range: range(policy), without: policy.without };
+        let mut estimate = Self {
+            value: f64::from(policy.initial.get()),
+            faster: 0.0,
+            range: range(policy),
+            without: policy.without,
+        };
         estimate.reconfigure(policy);
         estimate
     }
@@ -59,9 +70,8 @@ impl Estimate {
         self.value
     }
 
-    /// Learns from a pair of phases. Says whether it agreed with what was thought before. Times are in seconds; the
-    /// patience is zero as long as nobody has given up.
-    pub(super) fn learn(&mut self, high: &Sums, low: &Sums, deadline: f64, patience: f64) -> bool {
+    /// Learns from a pair of phases. Says whether it agreed with what was thought before. The deadline is in seconds.
+    pub(super) fn learn(&mut self, high: &Sums, low: &Sums, deadline: f64) -> bool {
         if (self.has(EbbPart::GivingUp) && high.gave_up_share() > GAVE_UP_MAX)
             || high.responses < RESPONSES_MIN
             || low.responses < RESPONSES_MIN
@@ -72,8 +82,6 @@ impl Estimate {
         if self.has(EbbPart::Changed) && low.throughput() > CHANGED * high.throughput() {
             return false;
         }
-        let impatient = high.gave_up_share() > IMPATIENT && patience > 0.0;
-        let deadline = if impatient { deadline.min(patience) } else { deadline };
         let innovation = self.innovation(high, low, deadline);
         let variance = 1.0 / high.responses + 1.0 / low.responses;
         self.set(self.value * libm::exp(PRIOR / (PRIOR + variance) * innovation));
@@ -81,21 +89,26 @@ impl Estimate {
     }
 
     /// What a pair says, as the logarithm of the knee (times the bias) over the estimate.
-    fn innovation(&self, high: &Sums, low: &Sums, deadline: f64) -> f64 {
+    fn innovation(&mut self, high: &Sums, low: &Sums, deadline: f64) -> f64 {
         // One: nothing queues.
-        let mut ratio = (low.response_time() / high.response_time().max(1e-9)).min(RATIO_MAX);
-        let queueing = (high.response_time() / (DEADLINE_SHARE * deadline).max(1e-9)).max(1.0);
-        if ratio < 1.0 && self.has(EbbPart::DeadlineShare) {
-            ratio = libm::pow(ratio, queueing * queueing);
-        }
+        let ratio = (low.response_time() / high.response_time().max(1e-9)).min(RATIO_MAX).max(RATIO_MIN);
+        let queueing = high.response_time() / (DEADLINE_SHARE * deadline).max(1e-9);
+        let (growth, faster) = if queueing > 1.0 && self.has(EbbPart::DeadlineShare) {
+            self.faster += (libm::log(ratio) - self.faster) / PAIRS;
+            let told = self.faster.min(0.0) * queueing * queueing;
+            (libm::log(BIAS) / queueing, libm::log(ratio).min(told))
+        } else {
+            self.faster = 0.0;
+            (libm::log(BIAS), libm::log(ratio))
+        };
         let most = if self.has(EbbPart::StepMax) { STEP_MAX } else { f64::INFINITY };
-        libm::log(BIAS * high.in_flight() * ratio / self.value).clamp(-most, most)
+        (libm::log(high.in_flight() / self.value) + growth + faster).clamp(-most, most)
     }
 
-    /// Twice as much as `self.value()`, or nearly, was in flight: the estimate is at least what it was, and follows as
+    /// More than `self.value()`, up to twice as much, was in flight: the estimate is at least what it was, and follows as
     /// far as it paid. See [`Doubled`](super::room::Doubled).
-    pub(super) fn rise(&mut self, doubled: f64, ratio: f64) {
-        self.set((BIAS * doubled * ratio).min(doubled).max(self.value));
+    pub(super) fn rise(&mut self, in_flight: f64, ratio: f64) {
+        self.set((BIAS * in_flight * ratio).min(in_flight).max(self.value));
     }
 
     fn has(&self, part: EbbPart) -> bool {
@@ -146,7 +159,7 @@ mod tests {
         let (high, low) = (phase(1.0, 14.0, 500.0), phase(1.0, 9.0, 450.0));
         near(estimate(14.0).innovation(&high, &low, LARGE), 0.0);
         let mut there = estimate(14.0);
-        assert!(there.learn(&high, &low, LARGE, 0.0));
+        assert!(there.learn(&high, &low, LARGE));
         near(there.value(), 14.0);
     }
 
@@ -156,7 +169,7 @@ mod tests {
         let (high, low) = (phase(1.0, 30.0, 30.0), phase(1.5, 20.0, 20.0));
         let mut limit = estimate(30.0);
         near(limit.innovation(&high, &low, LARGE), 0.336);
-        assert!(!limit.learn(&high, &low, LARGE, 0.0));
+        assert!(!limit.learn(&high, &low, LARGE));
         near(limit.value() / 30.0, 1.201);
     }
 
@@ -166,13 +179,42 @@ mod tests {
         near(estimate(20.0).innovation(&high, &low, LARGE), -0.094);
         // A response time of 160 ms is 1.6 times a quarter of 400 ms.
         let (high, low) = (phase(1.0, 20.0, 125.0), phase(1.0, 13.0, 125.0));
-        near(estimate(20.0).innovation(&high, &low, 0.4), -0.5);
+        let mut limit = estimate(20.0);
+        near(limit.innovation(&high, &low, 0.4), 0.336 / 1.6 - 0.431);
+        (0..20).for_each(|_| _ = limit.innovation(&high, &low, 0.4));
+        near(limit.innovation(&high, &low, 0.4), -STEP_MAX);
+    }
+
+    /// Half of the deadline is what answers take there: low phases are now faster, now slower, and on the whole neither.
+    #[test]
+    fn near_the_deadline_noise_does_not_lower_it() {
+        let high = phase(1.0, 20.0, 100.0);
+        let mut limit = estimate(20.0);
+        for faster in [false, true].repeat(50) {
+            let low = phase(1.0, 13.0, if faster { 80.0 } else { 53.0 });
+            limit.learn(&high, &low, 0.4);
+        }
+        assert!(limit.value() > 18.0, "{}", limit.value());
+    }
+
+    /// Four gateways before one service. When one yields a third, less than a tenth less is in it.
+    #[test]
+    fn near_the_deadline_a_little_faster_is_enough_to_lower_it() {
+        let mut limit = estimate(20.0);
+        let (high, low) = (phase(1.0, 20.0, 80.0), phase(1.0, 13.0, 57.0));
+        for _ in 0..20 {
+            limit.learn(&high, &low, 0.4);
+        }
+        assert!(limit.value() < 20.0, "{}", limit.value());
+        let mut far_from_it = estimate(20.0);
+        (0..20).for_each(|_| _ = far_from_it.learn(&high, &low, LARGE));
+        assert!(far_from_it.value() > 20.0, "{}", far_from_it.value());
     }
 
     #[test]
     fn an_upstream_that_changed_in_between_teaches_nothing() {
         let mut limit = estimate(20.0);
-        assert!(!limit.learn(&phase(1.0, 20.0, 100.0), &phase(1.0, 13.0, 140.0), LARGE, 0.0));
+        assert!(!limit.learn(&phase(1.0, 20.0, 100.0), &phase(1.0, 13.0, 140.0), LARGE));
         assert_eq!(limit.value(), 20.0);
     }
 
@@ -180,10 +222,10 @@ mod tests {
     fn clients_that_give_up_lower_it_and_never_below_its_floor() {
         let high = Sums::of(1.0, 20.0, 75.0, 25.0);
         let mut limit = estimate(20.0);
-        assert!(!limit.learn(&high, &phase(1.0, 13.0, 75.0), LARGE, 0.4));
+        assert!(!limit.learn(&high, &phase(1.0, 13.0, 75.0), LARGE));
         near(limit.value(), 16.0);
         for _ in 0..100 {
-            limit.learn(&high, &phase(1.0, 13.0, 75.0), LARGE, 0.4);
+            limit.learn(&high, &phase(1.0, 13.0, 75.0), LARGE);
         }
         assert_eq!(limit.value(), ESTIMATE_MIN);
     }
@@ -207,12 +249,9 @@ mod tests {
         for first in numbers {
             for second in numbers {
                 let mut limit = estimate(20.0);
-                limit.learn(
-                    &Sums::of(first, second, 100.0, 0.0),
-                    &Sums::of(second, first, 100.0, 0.0),
-                    first,
-                    second,
-                );
+                let high = Sums::of(first, second, 100.0, 0.0);
+                let low = Sums::of(second, first, 100.0, 0.0);
+                numbers.iter().for_each(|deadline| _ = limit.learn(&high, &low, *deadline));
                 assert!(
                     (ESTIMATE_MIN..=4000.0).contains(&limit.value()),
                     "{first} {second}: {}",

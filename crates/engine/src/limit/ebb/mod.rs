@@ -23,6 +23,7 @@ mod estimate;
 mod room;
 mod sums;
 
+use core::mem;
 use core::time::Duration;
 
 use estimate::{DEADLINE_SHARE, Estimate};
@@ -43,6 +44,9 @@ const OUTCOMES: f64 = 30.0;
 const OUTCOMES_OF_ROOM: f64 = 20.0;
 /// A phase needs so many response times, or what is in flight is still that of the phase before.
 const RESPONSE_TIMES: f64 = 2.0;
+/// And so many where answers take more than [`NEAR`] of the deadline: there it matters most what they say.
+const RESPONSE_TIMES_NEAR: f64 = 4.0;
+const NEAR: f64 = 1.5 * DEADLINE_SHARE;
 /// A double phase needs but one: whether it pays is not a question of a tenth.
 const RESPONSE_TIMES_DOUBLE: f64 = 1.0;
 /// When the last pair has agreed with the estimate, the high phase lasts so many times as long as the low one.
@@ -51,6 +55,8 @@ const DWELL: f64 = 10.0;
 const BOUND: f64 = 0.3;
 /// So many high phases are short after the limit has begun to bind: then the estimate is least certain.
 const SHORT_AT_FIRST: u32 = 2;
+/// The high phase is so many times as long at most, if it has agreed several times, and is looked at after each of them.
+const STRETCHES_MAX: u32 = 4;
 /// How long at most a phase that does not bind goes on: so many response times, at least a second.
 const IDLE_RESPONSE_TIMES: f64 = 20.0;
 /// How long at most the low phase waits for what is in flight to come down: so many response times, at least two seconds.
@@ -74,12 +80,17 @@ pub(crate) struct Ebb {
     low_took: f64,
     /// So many high phases are to be short.
     short: u32,
+    /// So many pairs have agreed, one after the other.
+    agreed: u32,
+    /// The stretches of the high phase that are over, and how many they were.
+    dwelt: Sums,
+    stretches: u32,
     response: Smoothed,
     /// How long answers take that somebody has waited for, and how far they usually are from that.
     answered: Smoothed,
     deviation: Smoothed,
-    /// After how long clients give up.
-    patience: Smoothed,
+    /// After how long an answer is too late for clients that do not say so.
+    patience: Option<Duration>,
     seen: Timestamp,
 }
 
@@ -105,10 +116,13 @@ impl Ebb {
             room: Room::new(policy.without),
             low_took: 0.0,
             short: SHORT_AT_FIRST,
+            agreed: 0,
+            dwelt: Sums::default(),
+            stretches: 0,
             response: Smoothed::default(),
             answered: Smoothed::default(),
             deviation: Smoothed::default(),
-            patience: Smoothed::default(),
+            patience: None,
             seen: Timestamp::ZERO,
             policy,
         };
@@ -141,11 +155,11 @@ impl Ebb {
 
     pub(crate) fn on_sample(&mut self, now: Timestamp, sample: Sample) {
         let latency = seconds(sample.latency);
+        self.patience = sample.patience;
         // Where closing the connection stops the work, a timeout is an end like any other, but for the time it took.
         let overdue = sample.outcome == Outcome::Overload && sample.latency >= self.policy.deadline;
         if (sample.gave_up || overdue) && !self.is_hasty(latency) {
             self.response.take(latency);
-            self.patience.take(latency);
             self.sums.gave_up += 1.0;
         } else if sample.outcome == Outcome::Success && !sample.gave_up {
             self.response.take(latency);
@@ -206,14 +220,18 @@ impl Ebb {
 
     fn step_pair(&mut self, now: Timestamp, age: f64) {
         let (sums, pace, double) = (self.sums, self.pace(), self.phase == Phase::Double);
-        let times = if double { RESPONSE_TIMES_DOUBLE } else { RESPONSE_TIMES };
+        let times = match self.phase {
+            Phase::Double => RESPONSE_TIMES_DOUBLE,
+            _ if pace > NEAR * self.deadline() => RESPONSE_TIMES_NEAR,
+            _ => RESPONSE_TIMES,
+        };
         let outcomes = if double || self.room.is_open() { OUTCOMES_OF_ROOM } else { OUTCOMES };
         let enough = sums.seconds >= times * pace && sums.outcomes() >= outcomes;
         let binds = sums.bound_share() > BOUND;
         if !binds && (enough || sums.seconds > (IDLE_RESPONSE_TIMES * pace).max(1.0)) {
             if double && self.has(EbbPart::Kept) {
-                // Nobody needed all of it, and nothing speaks against it: next time it is there at once.
-                self.estimate.rise(f64::from(self.current), 1.0);
+                // Nobody needed all of it. If what was needed has not queued, all of it is there at once the next time.
+                self.learn_doubled();
             }
             return self.enter(now, Phase::Free);
         }
@@ -227,45 +245,75 @@ impl Ebb {
     }
 
     fn after_high(&mut self, now: Timestamp) {
-        let sums = self.sums;
-        let long = sums.seconds >= DWELL * self.low_took || !self.has(EbbPart::Dwell);
         if self.may_double() {
-            self.high = sums;
+            self.high = self.sums;
             self.enter(now, Phase::Double);
-        } else if self.short > 0 || long {
-            self.high = sums;
+        } else if self.short > 0 || !self.has(EbbPart::Dwell) {
+            self.high = self.sums;
+            self.enter(now, Phase::Low);
+        } else if self.sums.seconds >= DWELL * self.low_took {
+            self.after_stretch(now);
+        }
+    }
+
+    /// A high phase that is not short has been as long as one stretch of it is. The low phase costs throughput, so the
+    /// oftener it has said that nothing changes, the more stretches come before the next one; but only as long as they do
+    /// not differ among themselves.
+    fn after_stretch(&mut self, now: Timestamp) {
+        let stretch = mem::take(&mut self.sums);
+        let same = self.stretches == 0 || Room::is_same(&self.dwelt, &stretch);
+        if !same {
+            self.dwelt = Sums::default();
+        }
+        self.dwelt.add(&stretch);
+        self.stretches += 1;
+        let calm = if self.has(EbbPart::Calm) { self.agreed.saturating_sub(1) } else { 0 };
+        if !same
+            || self.stretches >= 1_u32.checked_shl(calm).map_or(STRETCHES_MAX, |it| it.min(STRETCHES_MAX))
+        {
+            self.high = self.dwelt;
             self.enter(now, Phase::Low);
         }
     }
 
     fn after_low(&mut self, now: Timestamp, age: f64) {
-        let (low, deadline) = (self.sums, seconds(self.policy.deadline));
+        let (low, deadline) = (self.sums, self.deadline());
         self.low_took = age;
         self.room.learn_low(&self.high, &low, deadline);
-        let agreed = self.estimate.learn(&self.high, &low, deadline, self.patience.value());
-        self.short = if agreed { self.short.saturating_sub(1) } else { self.short.max(1) };
+        if self.estimate.learn(&self.high, &low, deadline) {
+            self.agreed = self.agreed.saturating_add(1);
+            self.short = self.short.saturating_sub(1);
+        } else {
+            self.agreed = 0;
+            self.short = self.short.max(1);
+        }
         self.enter(now, Phase::High);
     }
 
     fn after_double(&mut self, now: Timestamp) {
-        let (double, current) = (self.sums, f64::from(self.current));
-        match self.room.learn_doubled(&self.high, &double) {
-            Doubled::Pays => {
-                self.estimate.rise(current, 1.0);
-                if self.may_double() {
-                    self.high = double;
-                    return self.enter(now, Phase::Double);
-                }
-            }
-            Doubled::Perhaps(ratio) => self.estimate.rise(current, ratio),
-            Doubled::Full => {}
+        if self.learn_doubled() && self.may_double() {
+            self.high = self.sums;
+            return self.enter(now, Phase::Double);
         }
         self.short = self.short.max(1);
         self.enter(now, Phase::High);
     }
 
+    /// Learns from up to twice as much. Says whether it pays.
+    fn learn_doubled(&mut self) -> bool {
+        match self.room.learn_doubled(&self.high, &self.sums) {
+            Doubled::Pays => {
+                self.estimate.rise(f64::from(self.current), 1.0);
+                return true;
+            }
+            Doubled::Perhaps(ratio) => self.estimate.rise(self.sums.in_flight(), ratio),
+            Doubled::Unclear | Doubled::Full => {}
+        }
+        false
+    }
+
     fn may_double(&self) -> bool {
-        self.highest() < self.most() && self.room.is_worth_a_try(&self.sums, seconds(self.policy.deadline))
+        self.highest() < self.most() && self.room.is_worth_a_try(&self.sums, self.deadline())
     }
 
     fn enter(&mut self, now: Timestamp, phase: Phase) {
@@ -279,6 +327,8 @@ impl Ebb {
         self.entered = now;
         self.settled = phase == Phase::Free;
         self.sums = Sums::default();
+        self.dwelt = Sums::default();
+        self.stretches = 0;
     }
 
     fn settle(&mut self) {
@@ -293,6 +343,13 @@ impl Ebb {
 
     fn most(&self) -> u32 {
         self.policy.max.get().min(LIMIT_MAX)
+    }
+
+    /// When an answer is too late, in seconds: by the policy, or when clients have left, unless that says nothing.
+    fn deadline(&self) -> f64 {
+        let patience = self.patience.map(seconds).filter(|_| self.has(EbbPart::Patience));
+        let told = patience.filter(|patience| !self.is_hasty(*patience));
+        seconds(self.policy.deadline).min(told.unwrap_or(f64::INFINITY))
     }
 
     /// What counts as a response time in this phase, in seconds. The smoothed one follows slowly, and a double phase is
@@ -318,6 +375,7 @@ mod tests {
     use super::*;
     use crate::limit::tests::sample;
     use core::num::NonZeroU32;
+    use core::ops::Range;
 
     fn ebb() -> Ebb {
         starting_at(24, None)
@@ -329,29 +387,42 @@ mod tests {
         Ebb::new(EbbPolicy { min: number(2), max: number(1000), initial: number(initial), deadline, without })
     }
 
-    /// An upstream with so many workers of 20 ms each, and always somebody waiting: what the limit is after so long.
-    fn driven(ebb: &mut Ebb, workers: u32, seconds: u64, hasty: bool) -> u32 {
-        for millis in 1..=seconds * 1000 {
+    #[derive(Clone, Copy)]
+    enum Clients {
+        Patient,
+        /// A thousand a second hang up at once.
+        Hasty,
+        /// It is known when they leave.
+        Leaving(Duration),
+    }
+
+    /// An upstream with so many workers of 20 ms each, and always somebody waiting, for these seconds: what the limit is then,
+    /// and the most it was.
+    fn driven(ebb: &mut Ebb, workers: u32, seconds: Range<u64>, clients: Clients) -> (u32, u32) {
+        let mut most = 0;
+        let patience = if let Clients::Leaving(after) = clients { Some(after) } else { None };
+        for millis in seconds.start * 1000 + 1..=seconds.end * 1000 {
             let now = Timestamp::from_millis(millis);
             let in_flight = ebb.current();
+            most = most.max(in_flight);
             ebb.observe(now, in_flight, true);
             // What is more than the workers waits for them.
             let latency = 20 * u64::from(in_flight.div_ceil(workers));
             let served = u64::from(in_flight.min(workers));
             for _ in 0..(millis * served / 20 - (millis - 1) * served / 20) {
-                ebb.on_sample(now, sample(latency, Outcome::Success));
+                ebb.on_sample(now, Sample { patience, ..sample(latency, Outcome::Success) });
             }
-            if hasty {
+            if matches!(clients, Clients::Hasty) {
                 ebb.on_sample(now, Sample { gave_up: true, ..sample(1, Outcome::Ignore) });
             }
         }
-        ebb.current()
+        (ebb.current(), most)
     }
 
     #[test]
     fn finds_the_knee_from_either_side() {
         for workers in [8, 50, 200] {
-            let limit = driven(&mut ebb(), workers, 120, false);
+            let (limit, _) = driven(&mut ebb(), workers, 0..120, Clients::Patient);
             assert!((workers * 8 / 10..=workers * 2).contains(&limit), "{workers} workers, limit {limit}");
         }
     }
@@ -359,20 +430,43 @@ mod tests {
     /// From 6 to 200 takes five doublings and no more. Without them it takes seconds.
     #[test]
     fn doubles_as_long_as_there_is_room() {
-        let fast = driven(&mut starting_at(6, None), 200, 1, false);
+        let (fast, _) = driven(&mut starting_at(6, None), 200, 0..1, Clients::Patient);
         assert!((160..=400).contains(&fast), "{fast}");
-        let slow = driven(&mut starting_at(6, Some(EbbPart::Doubling)), 200, 1, false);
+        let slow = starting_at(6, Some(EbbPart::Doubling));
+        let (slow, _) = driven(&mut { slow }, 200, 0..1, Clients::Patient);
         assert!(slow < 80, "{slow}");
     }
 
     /// One worker of 20 ms, and clients who wait 400 ms: not even for a moment may there be more than that at once.
     #[test]
     fn does_not_double_what_is_full() {
-        let mut ebb = starting_at(6, None);
-        for _ in 0..100 {
-            let limit = driven(&mut ebb, 1, 1, false);
-            assert!(limit <= 12, "{limit}");
-        }
+        let (_, most) = driven(&mut starting_at(6, None), 1, 0..100, Clients::Patient);
+        assert!(most <= 12, "{most}");
+    }
+
+    /// Clients leave after 150 ms, whatever the policy says: twice six on one worker would take longer.
+    #[test]
+    fn how_long_clients_wait_is_a_deadline_too() {
+        let clients = Clients::Leaving(Duration::from_millis(150));
+        assert_eq!(driven(&mut starting_at(6, None), 1, 0..100, clients).1, 6);
+        let told = driven(&mut starting_at(6, Some(EbbPart::Patience)), 1, 0..100, clients);
+        assert_eq!(told, driven(&mut starting_at(6, None), 1, 0..100, Clients::Patient));
+        assert_eq!(told.1, 12);
+    }
+
+    /// The low phase costs throughput. Where nothing changes it is rare.
+    #[test]
+    fn looks_less_often_where_nothing_changes() {
+        let looks_in_low_phases = |without| {
+            let mut ebb = starting_at(10, without);
+            let mut look = |second| {
+                driven(&mut ebb, 10, second..second + 1, Clients::Patient);
+                ebb.phase == Phase::Low
+            };
+            (0..300).filter(|second| look(*second)).count()
+        };
+        let (often, seldom) = (looks_in_low_phases(Some(EbbPart::Calm)), looks_in_low_phases(None));
+        assert!(0 < seldom && seldom * 2 < often, "{seldom} and {often}");
     }
 
     /// Not needed is not learned, and not forgotten.
@@ -387,9 +481,9 @@ mod tests {
         assert_eq!(ebb.current(), 24);
     }
 
-    /// Clients that hang up at once, a thousand a second, move nothing.
     #[test]
     fn hasty_clients_cannot_lower_it() {
-        assert_eq!(driven(&mut ebb(), 10, 60, true), driven(&mut ebb(), 10, 60, false));
+        let hasty = driven(&mut ebb(), 10, 0..60, Clients::Hasty);
+        assert_eq!(hasty, driven(&mut ebb(), 10, 0..60, Clients::Patient));
     }
 }

@@ -26,6 +26,16 @@ impl Sums {
         }
     }
 
+    /// What another phase has seen comes to it.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.in_flight_seconds += other.in_flight_seconds;
+        self.bound_seconds += other.bound_seconds;
+        self.responses += other.responses;
+        self.late += other.late;
+        self.gave_up += other.gave_up;
+    }
+
     pub(super) fn outcomes(&self) -> f64 {
         self.responses + self.gave_up
     }
