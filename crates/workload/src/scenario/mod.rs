@@ -8,6 +8,7 @@ mod fields;
 mod file;
 mod model;
 mod read;
+mod retry;
 mod value;
 
 pub use fields::check as check_field;

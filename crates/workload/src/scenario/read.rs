@@ -1,4 +1,5 @@
-//! From the file to the scenario: every bound and every cross-reference is checked here, and nowhere else.
+//! From the file to the scenario: every bound and every cross-reference is checked here, those of `retry` in `retry.rs`, and
+//! nowhere else.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -8,20 +9,19 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate_engine::Backoff;
 use tidegate_policy::{Policy, Problem, Style};
 use toml::Spanned;
 
 use super::fields;
 use super::file::{self, File};
 use super::model::SHOWN;
+use super::retry::retry;
 use super::value::Span;
 use super::{
     Arrivals, Capacity, Change, Clients, Kind, NamedPolicy, Piece, Scenario, Service, ServiceTime, Spacing,
 };
 use crate::expect::{Expectation, Metric, Part};
 use crate::report::Window;
-use crate::retry::RetryPolicy;
 
 /// The largest scenario file, in bytes.
 const FILE_SIZE_MAX: usize = 1024 * 1024;
@@ -36,10 +36,6 @@ const CHANGES_MAX: usize = 10_000;
 const WORKERS_MAX: u32 = 100_000;
 const QUEUE_MAX: u32 = 10_000_000;
 const USERS_MAX: u32 = 1_000_000;
-const ATTEMPTS_MAX: u32 = 100;
-/// As many as the library makes, unless somebody says otherwise.
-const RESILIENT_ATTEMPTS: u32 = 3;
-const CALLERS_MAX: u32 = 10_000;
 const COST_MAX: f64 = 1e6;
 
 /// What comes of it when nothing stands before the service.
@@ -70,17 +66,21 @@ impl fmt::Display for ScenarioError {
 impl Error for ScenarioError {}
 
 /// What is wrong, and where in the text; the help may be empty.
-struct Wrong {
+pub(super) struct Wrong {
     span: Option<Range<usize>>,
     message: String,
     help: String,
 }
 
-fn wrong<T>(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Result<T, Failure> {
+pub(super) fn wrong<T>(
+    span: Range<usize>,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> Result<T, Failure> {
     Err(Failure::Here(Wrong { span: Some(span), message: message.into(), help: help.into() }))
 }
 
-enum Failure {
+pub(super) enum Failure {
     Here(Wrong),
     /// The text of a policy's own errors, and the first of their lines.
     InPolicy(String, Option<usize>),
@@ -431,52 +431,6 @@ fn pieces(
         pieces.push(Piece { from: since, until, rate, rate_at_end: rate });
     }
     Ok(pieces)
-}
-
-fn retry(retry: &file::Retry, span: &Range<usize>) -> Result<RetryPolicy, Failure> {
-    let usual = if retry.resilient.is_some() { RESILIENT_ATTEMPTS } else { 1 };
-    let attempts = retry.attempts.unwrap_or(usual);
-    if !(1..=ATTEMPTS_MAX).contains(&attempts) {
-        return wrong(span.clone(), format!("`attempts` is from 1 to {ATTEMPTS_MAX}"), "");
-    }
-    if retry.resilient.is_some_and(|callers| callers.get() > CALLERS_MAX) {
-        return wrong(
-            span.clone(),
-            format!("`resilient` is how many of them there are, at most {CALLERS_MAX}"),
-            "",
-        );
-    }
-    if retry.resilient.is_some() && has_ways_of_its_own(retry) {
-        let message =
-            "clients that are `resilient` have their own back-off and budget, and do as they are told";
-        return wrong(span.clone(), message, "beside `resilient` there may be `attempts` and `marked`");
-    }
-    let base = retry.base.map_or(Duration::from_millis(100), |Span(base)| base);
-    let cap = retry.cap.map_or(Duration::from_secs(10), |Span(cap)| cap);
-    let backoff = match retry.backoff {
-        None | Some(file::Backoff::None) => Backoff::None,
-        Some(file::Backoff::Fixed) => Backoff::Fixed(base),
-        Some(file::Backoff::Exponential) => Backoff::Exponential { base, cap },
-        Some(file::Backoff::FullJitter) => Backoff::FullJitter { base, cap },
-    };
-    Ok(RetryPolicy {
-        attempts,
-        backoff,
-        budget_percent: retry.budget_percent.map(|percent| percent.min(1_000)),
-        honours_retry_after: retry.honours_retry_after,
-        slows_down: retry.slows_down,
-        marked: retry.marked,
-        resilient: retry.resilient,
-    })
-}
-
-const fn has_ways_of_its_own(retry: &file::Retry) -> bool {
-    retry.backoff.is_some()
-        || retry.base.is_some()
-        || retry.cap.is_some()
-        || retry.budget_percent.is_some()
-        || retry.honours_retry_after
-        || retry.slows_down
 }
 
 fn mix(clients: &file::Clients, services: &[Service], span: &Range<usize>) -> Result<Vec<Kind>, Failure> {
