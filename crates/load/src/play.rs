@@ -10,7 +10,8 @@ use std::time::Duration;
 use slab::Slab;
 use tidegate_engine::{Reason, Reply};
 use tidegate_workload::{
-    Course, Crowd, Gauges, Hint, Latencies, Meter, Next, Report, Scenario, Try, Who, WireError,
+    CallerId, Course, Crowd, Failed, Gauges, Hint, Latencies, Meter, Next, Report, Scenario, Try, Who,
+    WireError,
 };
 
 use crate::agenda::{Agenda, Plan};
@@ -69,6 +70,8 @@ struct Task {
     crowd: u16,
     kind: u16,
     tenant: usize,
+    /// Which of the callers of its crowd wants it.
+    caller: CallerId,
     who: Who,
     /// When the first attempt was to be sent.
     first: Duration,
@@ -288,7 +291,7 @@ impl<'a> Play<'a> {
         let (who, crowd, first, one) = (task.who, usize::from(task.crowd), task.first, task.one());
         let counts = Meter::counts(who);
         let good = matches!(heard, Heard::Answer(answer) if answer.status < 400);
-        self.crowds[crowd].answered(now, good);
+        self.crowds[crowd].answered(now, task.caller, good);
         match heard {
             Heard::Nothing(error) => {
                 if counts {
@@ -372,9 +375,10 @@ impl<'a> Play<'a> {
     /// Somebody of a crowd wants something.
     fn want(&mut self, at: Duration, crowd: u16) {
         let one = &mut self.crowds[usize::from(crowd)];
+        // In the simulator's order, or the same numbers would be drawn for something else.
         let kind = one.kind() as u16;
+        let caller = one.first_try();
         let tenant = one.tenant();
-        one.first_try();
         let who = self.meter.offered(at, self.whos[usize::from(crowd)][usize::from(kind)]);
         self.wanted += 1;
         self.recent.counts[0] += 1;
@@ -395,6 +399,7 @@ impl<'a> Play<'a> {
             crowd,
             kind,
             tenant,
+            caller,
             who,
             first: at,
             attempts: 0,
@@ -448,12 +453,12 @@ impl<'a> Play<'a> {
         let Some(task) = self.tasks.get_mut(key.index).filter(|task| task.is(key)) else { return };
         task.patience = None;
         task.under_way = None;
-        let (who, crowd) = (task.who, usize::from(task.crowd));
+        let (who, crowd, caller) = (task.who, usize::from(task.crowd), task.caller);
         if Meter::counts(who) {
             self.meter.sending().failed(WireError::Timeout);
         }
         self.meter.left(who);
-        self.crowds[crowd].answered(now, false);
+        self.crowds[crowd].answered(now, caller, false);
         self.orders.push_back(Do::Cancel(key));
         self.failed(at, key.index, Reply::TimedOut, Hint::Unsaid);
     }
@@ -463,7 +468,7 @@ impl<'a> Play<'a> {
         let crowd = &mut self.crowds[usize::from(task.crowd)];
         let next = match &mut task.course {
             Some(course) => crowd.ended(own::moment(now), course, (reply, hint.advice(reply))),
-            None => crowd.failed(task.attempts, hint),
+            None => crowd.failed(now, Failed { caller: task.caller, failures: task.attempts, hint }),
         };
         match next {
             Next::Again { after, told } => {

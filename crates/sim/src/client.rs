@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate_engine::{Advice, Attempt, Reason, Rejection, Reply, Timestamp, whole_millis, whole_seconds};
-use tidegate_workload::{Course, Hint, Next, Try};
+use tidegate_workload::{Course, Failed, Hint, Next, Try};
 
 use crate::agenda::Rank;
 use crate::call::{Answer, Asked};
@@ -24,7 +24,7 @@ impl World<'_> {
     /// Somebody of a crowd wants this. `work` is how long it takes, if that was recorded.
     pub(crate) fn want(&mut self, crowd: u16, kind: u16, work: Option<Duration>) {
         let who = self.meter.offered(self.elapsed(), self.who(crowd, kind));
-        self.crowds[usize::from(crowd)].first_try();
+        let caller = self.crowds[usize::from(crowd)].first_try();
         let tenant = self.crowds[usize::from(crowd)].tenant();
         let name = &self.scenario.clients[usize::from(crowd)].mix[usize::from(kind)].tenant;
         self.wanted += 1;
@@ -37,6 +37,7 @@ impl World<'_> {
             first,
             attempts: 0,
             sender: passage::sender(name, tenant),
+            caller,
             told: false,
             course: self.crowds[usize::from(crowd)].begin(first),
             call: None,
@@ -115,7 +116,7 @@ impl World<'_> {
         wanted.call = None;
         let (crowd, who, first) = (usize::from(wanted.crowd), wanted.who, wanted.first);
         let is_ours = wanted.course.is_some();
-        self.crowds[crowd].answered(elapsed, answer == Answer::Success);
+        self.crowds[crowd].answered(elapsed, wanted.caller, answer == Answer::Success);
         match answer {
             Answer::Success => {
                 if let Some(course) = &mut wanted.course {
@@ -154,11 +155,13 @@ impl World<'_> {
     fn failed(&mut self, task: Key, reply: Reply, hint: Hint) {
         // The patience with the attempt that has failed must not end the next one.
         let Some(task) = self.tasks.rename(task) else { return };
+        let elapsed = self.elapsed();
         let Some(wanted) = self.tasks.get_mut(task) else { return };
-        let (crowd, attempts) = (usize::from(wanted.crowd), wanted.attempts);
+        let crowd = usize::from(wanted.crowd);
+        let failed = Failed { caller: wanted.caller, failures: wanted.attempts, hint };
         let next = match &mut wanted.course {
             Some(course) => self.crowds[crowd].ended(self.agenda.now(), course, (reply, hint.advice(reply))),
-            None => self.crowds[crowd].failed(attempts, hint),
+            None => self.crowds[crowd].failed(elapsed, failed),
         };
         match next {
             Next::Again { after, told } => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tidegate_engine::{Reason, Ticket, Timestamp};
 use tidegate_workload::{
-    Change, Course, Crowd, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who,
+    CallerId, Change, Course, Crowd, Gauges, Meter, Purpose, Random, Report, Scenario, ServiceTime, Who,
 };
 
 use crate::agenda::{Agenda, Rank};
@@ -110,6 +110,8 @@ pub(crate) struct Task {
     pub(crate) attempts: u32,
     /// Which of the tenants behind the name of its own it is of.
     pub(crate) sender: u64,
+    /// Which of the callers of its crowd wants it.
+    pub(crate) caller: CallerId,
     /// It was told to come back for this attempt.
     pub(crate) told: bool,
     /// How far it is, for whoever has our own client.

@@ -12,7 +12,7 @@ use crate::arrivals::OpenArrivals;
 use crate::cubic::CubicRate;
 use crate::random::{Purpose, Random};
 use crate::resilient::{Course, Resilient};
-use crate::retry::{Hint, Next, Retries};
+use crate::retry::{CallerId, Failed, Next, Retries};
 use crate::scenario::{Arrivals, Clients, ServiceTime};
 
 /// Clients of one sort, as they are during a run.
@@ -111,8 +111,11 @@ impl<'a> Crowd<'a> {
         (!wait.is_zero()).then_some(wait)
     }
 
-    /// An attempt has been answered, or refused.
-    pub fn answered(&mut self, now: Duration, success: bool) {
+    /// An attempt of one of them has been answered, or refused. That it has [failed](Self::failed) is told besides.
+    pub fn answered(&mut self, now: Duration, caller: CallerId, success: bool) {
+        if success {
+            self.retries.succeeded(now, caller);
+        }
         match &mut self.rate {
             Some(rate) if success => rate.succeeded(now),
             Some(rate) => rate.refused(now),
@@ -120,9 +123,9 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// One of them makes a first try.
-    pub fn first_try(&mut self) {
-        self.retries.first_try();
+    /// One of them makes a first try. Which one does not depend on what became of others, so all policies meet the same.
+    pub fn first_try(&mut self) -> CallerId {
+        self.retries.first_try(&mut self.choosing)
     }
 
     /// The course of a call by one of those who have our own client; `None` for all others.
@@ -144,9 +147,9 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// One of them has failed so many times in a row, and the last time this was said about trying again.
-    pub fn failed(&mut self, failures: u32, hint: Hint) -> Next {
-        self.retries.failed(failures, hint, &mut self.deciding)
+    /// A try of one of them has failed.
+    pub fn failed(&mut self, now: Duration, failed: Failed) -> Next {
+        self.retries.failed(now, failed, &mut self.deciding)
     }
 }
 

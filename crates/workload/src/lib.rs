@@ -9,6 +9,9 @@ pub mod access_log;
 mod arrivals;
 pub use arrivals::OpenArrivals;
 
+mod breaker;
+pub use breaker::RetryBreaker;
+
 mod crowd;
 pub use crowd::Crowd;
 
@@ -31,7 +34,7 @@ mod resilient;
 pub use resilient::{Course, Resilient};
 
 mod retry;
-pub use retry::{Hint, Next, Retries, RetryPolicy};
+pub use retry::{CallerId, Failed, Hint, Next, Retries, RetryPolicy};
 
 mod scenario;
 pub use scenario::{

@@ -273,7 +273,7 @@ fn clients_with_our_own_client_have_their_own_ways() {
         "attempts = 3",
         "resilient = 3",
         &expect![[r#"
-        error: clients that are `resilient` have their own back-off and budget, and do as they are told
+        error: clients that are `resilient` have their own back-off, budget and breaker, and do as they are told
          --> story.toml:9:1
           |
         9 | [[clients]]
@@ -291,6 +291,79 @@ fn clients_with_our_own_client_have_their_own_ways() {
         9 | [[clients]]
           | ^^^^^^^^^^^"#]],
     );
+}
+
+#[test]
+fn callers_and_their_breakers_are_read() {
+    let retry = |keys: &str| {
+        let text = GOOD.replacen("attempts = 3", &format!("attempts = 3{keys}"), 1);
+        parse(&text).unwrap_or_else(|error| panic!("{error}")).clients[0].retry
+    };
+    assert_eq!((retry("").callers.get(), retry("").breaker), (1, None));
+    let usual = retry(", breaker_percent = 10").breaker.unwrap();
+    assert_eq!((usual.percent, usual.window.as_secs(), usual.min_tries.get()), (10, 10, 1));
+    let most = ", callers = 10000, breaker_percent = 99, breaker_window = \"1h\", breaker_min_tries = 10000";
+    let own = retry(most).breaker.unwrap();
+    assert_eq!((own.percent, own.window.as_secs(), own.min_tries.get()), (99, 3_600, 10_000));
+    assert_eq!(retry(most).callers.get(), 10_000);
+    assert_eq!(retry(", callers = 20, budget_percent = 5").callers.get(), 20);
+}
+
+#[test]
+fn callers_and_their_breakers_have_bounds() {
+    for (keys, message) in [
+        ("callers = 10001, breaker_percent = 10", "`callers` is at most 10000"),
+        ("callers = 0, breaker_percent = 10", "invalid value: integer `0`, expected a nonzero u32"),
+        ("breaker_min_tries = 5", "`breaker_window` and `breaker_min_tries` belong to `breaker_percent`"),
+        ("breaker_percent = 0", "`breaker_percent` is from 1 to 99"),
+        ("breaker_percent = 100", "`breaker_percent` is from 1 to 99"),
+        ("breaker_percent = 10, breaker_window = \"9ms\"", "`breaker_window` is from 10ms to 3600s"),
+        ("breaker_percent = 10, breaker_window = \"3601s\"", "`breaker_window` is from 10ms to 3600s"),
+        ("breaker_percent = 10, breaker_min_tries = 10001", "`breaker_min_tries` is at most 10000"),
+    ] {
+        let error = parse(&GOOD.replacen("attempts = 3", &format!("attempts = 3, {keys}"), 1));
+        let error = error.map(|_| ()).expect_err(keys);
+        assert!(error.starts_with(&format!("error: {message}\n")), "{keys}: {error}");
+    }
+}
+
+#[test]
+fn what_belongs_to_a_breaker_needs_one() {
+    broken(
+        "attempts = 3",
+        "attempts = 3, callers = 100",
+        &expect![[r#"
+        error: `callers` without a budget or a breaker: there is nothing that each has of its own
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^
+          |
+          = help: write `budget_percent` or `breaker_percent`"#]],
+    );
+    broken(
+        "attempts = 3",
+        "attempts = 3, breaker_window = \"5s\"",
+        &expect![[r#"
+        error: `breaker_window` and `breaker_min_tries` belong to `breaker_percent`
+         --> story.toml:9:1
+          |
+        9 | [[clients]]
+          | ^^^^^^^^^^^
+          |
+          = help: write above which share of failures nothing is tried again"#]],
+    );
+    for own in [
+        "callers = 5, budget_percent = 1",
+        "breaker_percent = 5",
+        "breaker_window = \"5s\"",
+        "breaker_min_tries = 5",
+    ] {
+        let resilient = format!("resilient = 3, {own}");
+        let error = parse(&GOOD.replacen("attempts = 3, backoff = \"full-jitter\"", &resilient, 1));
+        let error = error.map(|_| ()).expect_err(own);
+        assert!(error.contains("`resilient` have their own back-off, budget and breaker"), "{own}: {error}");
+    }
 }
 
 #[test]

@@ -145,9 +145,8 @@ fn retry(typed: &ClientArgs) -> RetryPolicy {
         },
         budget_percent: typed.obedient.then_some(BUDGET_PERCENT),
         honours_retry_after: typed.obedient,
-        slows_down: false,
         marked: typed.obedient,
-        resilient: None,
+        ..RetryPolicy::NONE
     }
 }
 

@@ -147,6 +147,29 @@ fn who_reads_milliseconds() {
     }
 }
 
+/// A caller who has seen too much fail makes first tries only, until that is forgotten.
+#[test]
+fn who_has_seen_too_much_fail_does_not_try_again() {
+    let breaker = "breaker_percent = 50, breaker_window = \"200ms\"";
+    let scenario =
+        scenario(&format!("rate = \"100/s\"\nspacing = \"even\"\nretry = {{ attempts = 2, {breaker} }}"));
+    let mut play = Play::new(&scenario, "test", 100);
+    let mut tried_again = Vec::new();
+    for number in 1..=35 {
+        let now = ms(number * 10);
+        while let Some(order) = sends(&mut play, now).first().copied() {
+            if order.attempt == 2 {
+                tried_again.push(number);
+            }
+            let good = !matches!(number, 3..=17 | 31);
+            play.heard(now, order.key, None, answer(if good { 200 } else { 503 }, None, None));
+        }
+    }
+    // After two good answers the third is one of three. With its second try and the fourth it is three of five, and from
+    // then on it gets worse. The 31st is the only one that has failed since the twentieth.
+    assert_eq!(tried_again, [3, 31]);
+}
+
 /// What is counted as refused is what a gateway of ours refused; what the service did by itself is broken off.
 #[test]
 fn endings_are_told_apart() {

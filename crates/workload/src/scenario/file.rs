@@ -168,7 +168,12 @@ pub(super) struct Retry {
     pub(super) backoff: Option<Backoff>,
     pub(super) base: Option<Span>,
     pub(super) cap: Option<Span>,
+    /// Each with a budget and a breaker of its own.
+    pub(super) callers: Option<NonZeroU32>,
     pub(super) budget_percent: Option<u32>,
+    pub(super) breaker_percent: Option<u32>,
+    pub(super) breaker_window: Option<Span>,
+    pub(super) breaker_min_tries: Option<NonZeroU32>,
     #[serde(default)]
     pub(super) honours_retry_after: bool,
     #[serde(default)]
