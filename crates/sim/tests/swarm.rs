@@ -105,7 +105,13 @@ fn clients(text: &mut String, dice: &mut Dice, capacity: f64) {
             dice.between(10.0, 500.0),
             dice.perhaps(0.5),
             dice.perhaps(0.5),
-            if dice.perhaps(0.3) { ", budget_percent = 10" } else { "" },
+            dice.one(&[
+                "",
+                "",
+                ", budget_percent = 10",
+                ", budget_percent = 10, callers = 300",
+                ", breaker_percent = 10, callers = 30",
+            ]),
         )
         .unwrap();
     }
