@@ -7,8 +7,10 @@
 //! It is learned of each class by itself: what one sort of clients does says nothing of another.
 //!
 //! It is learned where it matters, when many leave; a page that is closed now and then says nothing. It is kept when they
-//! do not leave any more, since that is what knowing it brings about; and it is given up as soon as somebody is served who
-//! has waited for longer.
+//! do not leave any more, since that is what knowing it brings about; and whoever is served after having waited for longer
+//! moves it up.
+//!
+//! If it is true of nearly all, it is a [deadline](Patience::deadline) for the adaptive limit too.
 
 use core::time::Duration;
 
@@ -20,6 +22,10 @@ const MANY: f64 = 0.05;
 const ENDS: f64 = 64.0;
 /// How far one client moves what is known.
 const STEP: u64 = 8;
+/// With fewer who have left nothing is believed to be a deadline.
+const LEAVERS_MIN: u32 = 16;
+/// Nor after so many who were served, if nobody has left meanwhile.
+const FORGOTTEN: u32 = 65_536;
 
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
@@ -28,6 +34,9 @@ pub(crate) struct Patience {
     leaving: f64,
     /// The share, lately, of those who were served after that time all the same.
     outlasting: f64,
+    /// So many have left, and so many have been served since the last of them.
+    leavers: u32,
+    since: u32,
 }
 
 impl Patience {
@@ -39,6 +48,8 @@ impl Patience {
         }
         self.leaving += (1.0 - self.leaving) / ENDS;
         if self.leaving > MANY {
+            self.leavers = self.leavers.saturating_add(1);
+            self.since = 0;
             let after = nanos(after);
             match self.patience {
                 0 => self.patience = after,
@@ -52,6 +63,7 @@ impl Patience {
     pub(crate) fn served(&mut self, after: Duration) {
         self.leaving -= self.leaving / ENDS;
         let after = nanos(after);
+        self.since = self.since.saturating_add(1);
         let outlasts = self.patience > 0 && after > self.patience;
         self.outlasting += (f64::from(u8::from(outlasts)) - self.outlasting) / ENDS;
         if outlasts {
@@ -59,10 +71,13 @@ impl Patience {
         }
     }
 
-    /// After how long an answer is too late for hardly anybody to take it. That is known only where hardly anybody has got one
-    /// later: if some leave and others stay, it says something of those who leave, and nothing of answers.
+    /// After how long an answer comes too late for nearly all. That is known only where hardly anybody has got one later: if
+    /// some leave and others stay, it says something of those who leave, and nothing of answers. A few are not believed,
+    /// and what was long ago is not true any more.
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        (self.patience > 0 && self.outlasting <= MANY).then(|| Duration::from_nanos(self.patience))
+        let known = self.patience > 0 && self.outlasting <= MANY;
+        let believed = self.leavers >= LEAVERS_MIN && self.since <= FORGOTTEN;
+        (known && believed).then(|| Duration::from_nanos(self.patience))
     }
 
     /// How long clients wait, if they leave. At least half as long again as an answer takes, which is `service`: whoever means
@@ -125,6 +140,15 @@ mod tests {
         // Not more than what they really wait, however long an answer takes.
         assert_eq!(patience.known(Some(ms(200))), Some(ms(300)));
         assert_eq!(patience.deadline(), Some(ms(100)));
+        (0..=FORGOTTEN).for_each(|_| patience.served(ms(90)));
+        assert_eq!((patience.known(SERVICE), patience.deadline()), (Some(ms(100)), None));
+    }
+
+    #[test]
+    fn a_handful_who_leave_make_no_deadline() {
+        let mut patience = Patience::default();
+        (0..LEAVERS_MIN).for_each(|_| patience.left(ms(100), SERVICE));
+        assert!(patience.known(SERVICE).is_some() && patience.deadline().is_none(), "{patience:?}");
     }
 
     #[test]

@@ -72,7 +72,8 @@ pub(crate) fn serve(
     }
 }
 
-/// All of the way but its end, as a block again.
+/// All of the way but its end.
+#[expect(clippy::manual_async_fn, reason = "a block, as in `serve`")]
 fn answer<'a>(
     client: &'a Arc<Client>,
     live: &'a Live,
@@ -242,8 +243,9 @@ fn enter(
 }
 
 impl Entered {
-    /// Waits until it is decided, if it is not yet. A block, as in [`serve`], and what it waits for is borrowed and not moved:
-    /// a future has room for both ends of a move.
+    /// Waits until it is decided, if it is not yet. What it waits for is borrowed and not moved: a future has room for both
+    /// ends of a move.
+    #[expect(clippy::manual_async_fn, reason = "a block, as in `serve`")]
     fn slot<'a>(
         mut self,
         client: &'a Client,

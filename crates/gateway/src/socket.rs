@@ -94,11 +94,12 @@ impl Socket {
         left.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    /// Reads ahead of hyper for as long as this is polled, so that a client that leaves is seen to leave. Never ends.
+    /// Reads ahead of hyper for as long as this is polled and the budget lasts, so that a client that leaves is seen to leave. Never ends.
     /// (HTTP/2 reads all the time and needs none of this.)
     pub(crate) fn read_ahead(&self) -> impl Future<Output = Infallible> {
-        // By the waker that hyper registers too, since it is the same task: a future of tokio's would be a hundred and
-        // fifty bytes, for each request that waits.
+        // By the one waker that hyper reads with, which only the connection's own task may do: over HTTP/1 it is that which
+        // polls a request, over HTTP/2 it is not, and nobody reads ahead. A future of tokio's, with a waker of its own, would
+        // be a hundred and fifty bytes for each request that waits.
         poll_fn(|cx| {
             while let Poll::Ready(Ok(())) = self.stream.poll_read_ready(cx)
                 && self.ahead.reserve()

@@ -4,6 +4,7 @@
 //! the larger the more outcomes there were (a Kalman filter with a fixed prior), on a logarithmic scale, where too high
 //! and too low by the same factor are equally far.
 
+use super::LOW;
 use super::sums::Sums;
 use crate::limit::Range;
 use crate::policy::{EbbPart, EbbPolicy};
@@ -21,8 +22,8 @@ const AGREES: f64 = 0.15;
 pub(super) const CHANGED: f64 = 1.3;
 /// The lower response time cannot really be the higher one by more than noise.
 const RATIO_MAX: f64 = 1.2;
-/// Nor is it less than this; what is has been measured while something broke.
-const RATIO_MIN: f64 = 0.1;
+/// And no shorter than by all that the low phase has less, or something has broken meanwhile.
+const RATIO_MIN: f64 = LOW;
 /// A response time of more than this share of the deadline may be queueing, even if the low phase hardly shows it: that of
 /// several gateways before one service, where each yields a part of what it has and the others do not. Then what it shows
 /// counts more, and growth less. But it may also be as long as answers take there, so what counts more is the mean of ...
@@ -90,11 +91,12 @@ impl Estimate {
 
     /// What a pair says, as the logarithm of the knee (times the bias) over the estimate.
     fn innovation(&mut self, high: &Sums, low: &Sums, deadline: f64) -> f64 {
-        // One: nothing queues.
-        let ratio = (low.response_time() / high.response_time().max(1e-9)).min(RATIO_MAX).max(RATIO_MIN);
+        // One: nothing queues. So says what is no number.
+        let ratio = low.response_time() / high.response_time().max(1e-9);
+        let ratio = if ratio.is_nan() { 1.0 } else { ratio.min(RATIO_MAX) };
         let queueing = high.response_time() / (DEADLINE_SHARE * deadline).max(1e-9);
         let (growth, faster) = if queueing > 1.0 && self.has(EbbPart::DeadlineShare) {
-            self.faster += (libm::log(ratio) - self.faster) / PAIRS;
+            self.faster += (libm::log(ratio.max(RATIO_MIN)) - self.faster) / PAIRS;
             let told = self.faster.min(0.0) * queueing * queueing;
             (libm::log(BIAS) / queueing, libm::log(ratio).min(told))
         } else {
@@ -103,6 +105,11 @@ impl Estimate {
         };
         let most = if self.has(EbbPart::StepMax) { STEP_MAX } else { f64::INFINITY };
         (libm::log(high.in_flight() / self.value) + growth + faster).clamp(-most, most)
+    }
+
+    /// Some time has gone by, or the estimate has moved: what several pairs said is of another time.
+    pub(super) fn forget_pairs(&mut self) {
+        self.faster = 0.0;
     }
 
     /// More than `self.value()`, up to twice as much, was in flight: the estimate is at least what it was, and follows as
@@ -190,11 +197,25 @@ mod tests {
     fn near_the_deadline_noise_does_not_lower_it() {
         let high = phase(1.0, 20.0, 100.0);
         let mut limit = estimate(20.0);
-        for faster in [false, true].repeat(50) {
+        // In runs, as noise comes.
+        let runs = [false, false, false, true, true, false, true, true, true, false];
+        for faster in runs.repeat(10) {
             let low = phase(1.0, 13.0, if faster { 80.0 } else { 53.0 });
             limit.learn(&high, &low, 0.4);
         }
         assert!(limit.value() > 18.0, "{}", limit.value());
+    }
+
+    /// A pair into which a standstill fell says no more than that all of it queued, and is forgotten by and by.
+    #[test]
+    fn one_broken_pair_does_not_empty_it() {
+        let mut limit = estimate(20.0);
+        limit.learn(&phase(1.0, 20.0, 80.0), &phase(1.0, 13.0, 5_000.0), 0.4);
+        assert_eq!(limit.value(), 20.0, "that is a change");
+        limit.learn(&phase(1.0, 20.0, 60.0), &phase(1.0, 2.0, 60.0), 0.4);
+        let (high, low) = (phase(1.0, 20.0, 100.0), phase(1.0, 13.0, 65.0));
+        (0..20).for_each(|_| _ = limit.learn(&high, &low, 0.4));
+        assert!(limit.value() > 10.0, "{}", limit.value());
     }
 
     /// Four gateways before one service. When one yields a third, less than a tenth less is in it.

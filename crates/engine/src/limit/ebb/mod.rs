@@ -11,7 +11,7 @@
 //! day on which the upstream becomes slower without being full.
 //!
 //! As long as nothing has shown that the upstream is full, it goes the other way: the second phase of the pair is **double**
-//! the first. So it is at a hundred after a handful of response times, and only then looks closely. [`room`] judges that.
+//! the first. So it is at a hundred after some fifteen response times, and only then looks closely. [`room`] judges that.
 //!
 //! While the limit does not bind, nothing can be learned, and nothing is forgotten. Late answers, for clients that have
 //! given up, count as throughput; errors count as nothing. So neither a stall nor a crash moves the estimate.
@@ -57,6 +57,8 @@ const BOUND: f64 = 0.3;
 const SHORT_AT_FIRST: u32 = 2;
 /// The high phase is so many times as long at most, if it has agreed several times, and is looked at after each of them.
 const STRETCHES_MAX: u32 = 4;
+/// No stretch is longer than so many seconds, however long a pair takes.
+const STRETCH_MAX: f64 = 30.0;
 /// How long at most a phase that does not bind goes on: so many response times, at least a second.
 const IDLE_RESPONSE_TIMES: f64 = 20.0;
 /// How long at most the low phase waits for what is in flight to come down: so many response times, at least two seconds.
@@ -208,6 +210,8 @@ impl Ebb {
             Phase::Free if age >= (RESPONSE_TIMES * self.response.value()).max(0.02) => {
                 if self.sums.bound_share() > BOUND {
                     self.short = SHORT_AT_FIRST;
+                    self.agreed = 0;
+                    self.estimate.forget_pairs();
                     self.enter(now, Phase::High);
                 } else {
                     self.enter(now, Phase::Free);
@@ -233,6 +237,7 @@ impl Ebb {
                 // Nobody needed all of it. If what was needed has not queued, all of it is there at once the next time.
                 self.learn_doubled();
             }
+            self.room.rest();
             return self.enter(now, Phase::Free);
         }
         if enough {
@@ -251,7 +256,7 @@ impl Ebb {
         } else if self.short > 0 || !self.has(EbbPart::Dwell) {
             self.high = self.sums;
             self.enter(now, Phase::Low);
-        } else if self.sums.seconds >= DWELL * self.low_took {
+        } else if self.sums.seconds >= (DWELL * self.low_took).min(STRETCH_MAX) {
             self.after_stretch(now);
         }
     }
@@ -296,6 +301,7 @@ impl Ebb {
             return self.enter(now, Phase::Double);
         }
         self.short = self.short.max(1);
+        self.agreed = 0;
         self.enter(now, Phase::High);
     }
 
@@ -348,7 +354,7 @@ impl Ebb {
     /// When an answer is too late, in seconds: by the policy, or when clients have left, unless that says nothing.
     fn deadline(&self) -> f64 {
         let patience = self.patience.map(seconds).filter(|_| self.has(EbbPart::Patience));
-        let told = patience.filter(|patience| !self.is_hasty(*patience));
+        let told = patience.filter(|patience| *patience > self.answered.value());
         seconds(self.policy.deadline).min(told.unwrap_or(f64::INFINITY))
     }
 

@@ -56,6 +56,11 @@ impl Room {
         Self { open: true, unclear: None, full: None, without }
     }
 
+    /// Nobody is held back for now, so the next try is at another time.
+    pub(super) fn rest(&mut self) {
+        self.unclear = None;
+    }
+
     /// Whether nothing says that it is full.
     pub(super) const fn is_open(&self) -> bool {
         self.open
@@ -73,6 +78,8 @@ impl Room {
 
     /// Learns from a high phase and a low one. The deadline is in seconds.
     pub(super) fn learn_low(&mut self, high: &Sums, low: &Sums, deadline: f64) {
+        // Whatever was not clear was so at another time.
+        self.unclear = None;
         let ratio = low.response_time() / high.response_time().max(1e-9);
         self.open = ratio > ROOM + spread(high, low)
             && high.response_time() < DEADLINE_SHARE * deadline

@@ -83,17 +83,17 @@ impl Sums {
 
 /// A mean over the last few dozen, beginning with the first.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Smoothed(f64);
+pub(super) struct Smoothed(Option<f64>);
 
 impl Smoothed {
     const WEIGHT: f64 = 0.03;
 
     pub(super) fn take(&mut self, sample: f64) {
-        self.0 = if self.0 == 0.0 { sample } else { self.0 + Self::WEIGHT * (sample - self.0) };
+        self.0 = Some(self.0.map_or(sample, |mean| mean + Self::WEIGHT * (sample - mean)));
     }
 
     /// Zero as long as there was nothing.
     pub(super) fn value(self) -> f64 {
-        self.0
+        self.0.unwrap_or(0.0)
     }
 }
