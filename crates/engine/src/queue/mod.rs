@@ -268,7 +268,7 @@ impl Queue {
         1.0 - used / f64::from(limit.max(1))
     }
 
-    /// A client of this class has left, so long after it came; see [`Patience`](crate::patience::Patience).
+    /// A client of this class has left, so long after it came; see [`Patience`].
     pub(crate) fn has_left(&mut self, place: Place, after: Duration, service: Option<Duration>) {
         self.class_mut(place).patience.left(after, service);
     }

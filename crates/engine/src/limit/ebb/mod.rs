@@ -273,9 +273,8 @@ impl Ebb {
         self.dwelt.add(&stretch);
         self.stretches += 1;
         let calm = if self.has(EbbPart::Calm) { self.agreed.saturating_sub(1) } else { 0 };
-        if !same
-            || self.stretches >= 1_u32.checked_shl(calm).map_or(STRETCHES_MAX, |it| it.min(STRETCHES_MAX))
-        {
+        let stretches = STRETCHES_MAX.min(1 << calm.min(u32::BITS - 1));
+        if !same || self.stretches >= stretches {
             self.high = self.dwelt;
             self.enter(now, Phase::Low);
         }
