@@ -301,22 +301,29 @@ fn clients_that_leave_on_purpose_harm_nobody_else() {
     assert!(useful > 0.9 * 500.0, "{useful} a second of 500");
 }
 
-/// I10 once more: none of several gateways sees what the others do, so each takes what it wins from them for room. What stops them
-/// is when clients leave.
-#[test]
-fn ten_gateways_do_not_climb_until_all_is_late() {
-    let story = r#"
-        duration = "120s"
-        gateways = 10
+/// Fifty workers behind so many gateways, asked for half as much again as they can do, for so many seconds.
+fn behind_gateways(gateways: u32, seconds: u64) -> Report {
+    let story = format!(
+        r#"
+        duration = "{seconds}s"
+        gateways = {gateways}
         [[service]]
         workers = 50
-        time = { exponential = "20ms" }
+        time = {{ exponential = "20ms" }}
         [[clients]]
         name = "everybody"
         rate = "3750/s"
         timeout = "1s"
-    "#;
-    let report = played("ebb", story, "");
+    "#
+    );
+    played("ebb", &story, "")
+}
+
+/// I10 once more: none of several gateways sees what the others do, so each takes what it wins from them for room. What stops them
+/// is when clients leave.
+#[test]
+fn ten_gateways_do_not_climb_until_all_is_late() {
+    let report = behind_gateways(10, 120);
     for from in (0..120).step_by(20) {
         let useful = between(&report, from, from + 20).goodput as f64 / 20.0;
         assert!(useful > 0.97 * 2500.0, "{useful} a second of 2,500, from {from} s on");
@@ -327,18 +334,7 @@ fn ten_gateways_do_not_climb_until_all_is_late() {
 /// half-seconds in which the service has too little to do.
 #[test]
 fn several_gateways_are_not_in_step() {
-    let story = r#"
-        duration = "60s"
-        gateways = 4
-        [[service]]
-        workers = 50
-        time = { exponential = "20ms" }
-        [[clients]]
-        name = "everybody"
-        rate = "3750/s"
-        timeout = "1s"
-    "#;
-    let report = played("ebb", story, "");
+    let report = behind_gateways(4, 60);
     let useful: Vec<u64> = report.series.buckets.iter().skip(20).map(|bucket| bucket.goodput).collect();
     let lowest = useful.iter().min().unwrap();
     assert!(*lowest >= 1250 * 7 / 10, "in one half second {lowest} of 1250 were useful");
