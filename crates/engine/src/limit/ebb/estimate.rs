@@ -107,8 +107,8 @@ impl Estimate {
         (libm::log(high.in_flight() / self.value) + growth + faster).clamp(-most, most)
     }
 
-    /// Some time has gone by, or the estimate has moved: what several pairs said is of another time.
-    pub(super) fn forget_pairs(&mut self) {
+    /// The first pair is next. What was found is kept, but not what the last ones said together.
+    pub(super) fn begin(&mut self) {
         self.faster = 0.0;
     }
 

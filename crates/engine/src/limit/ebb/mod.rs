@@ -209,9 +209,11 @@ impl Ebb {
         match self.phase {
             Phase::Free if age >= (RESPONSE_TIMES * self.response.value()).max(0.02) => {
                 if self.sums.bound_share() > BOUND {
+                    // What was found before nobody was held back is of another time.
                     self.short = SHORT_AT_FIRST;
                     self.agreed = 0;
-                    self.estimate.forget_pairs();
+                    self.estimate.begin();
+                    self.room.begin();
                     self.enter(now, Phase::High);
                 } else {
                     self.enter(now, Phase::Free);
@@ -224,20 +226,14 @@ impl Ebb {
 
     fn step_pair(&mut self, now: Timestamp, age: f64) {
         let (sums, pace, double) = (self.sums, self.pace(), self.phase == Phase::Double);
-        let times = match self.phase {
-            Phase::Double => RESPONSE_TIMES_DOUBLE,
-            _ if pace > NEAR * self.deadline() => RESPONSE_TIMES_NEAR,
-            _ => RESPONSE_TIMES,
-        };
         let outcomes = if double || self.room.is_open() { OUTCOMES_OF_ROOM } else { OUTCOMES };
-        let enough = sums.seconds >= times * pace && sums.outcomes() >= outcomes;
+        let enough = sums.outcomes() >= outcomes && sums.seconds >= self.response_times(pace) * pace;
         let binds = sums.bound_share() > BOUND;
         if !binds && (enough || sums.seconds > (IDLE_RESPONSE_TIMES * pace).max(1.0)) {
             if double && self.has(EbbPart::Kept) {
                 // Nobody needed all of it. If what was needed has not queued, all of it is there at once the next time.
                 self.learn_doubled();
             }
-            self.room.rest();
             return self.enter(now, Phase::Free);
         }
         if enough {
@@ -366,6 +362,15 @@ impl Ebb {
         }
     }
 
+    /// How many response times this phase needs, of which one takes so long.
+    fn response_times(&self, pace: f64) -> f64 {
+        match self.phase {
+            Phase::Double => RESPONSE_TIMES_DOUBLE,
+            _ if pace > NEAR * self.deadline() => RESPONSE_TIMES_NEAR,
+            _ => RESPONSE_TIMES,
+        }
+    }
+
     fn has(&self, part: EbbPart) -> bool {
         self.policy.without != Some(part)
     }
@@ -437,8 +442,8 @@ mod tests {
     fn doubles_as_long_as_there_is_room() {
         let (fast, _) = driven(&mut starting_at(6, None), 200, 0..1, Clients::Patient);
         assert!((160..=400).contains(&fast), "{fast}");
-        let slow = starting_at(6, Some(EbbPart::Doubling));
-        let (slow, _) = driven(&mut { slow }, 200, 0..1, Clients::Patient);
+        let without = Some(EbbPart::Doubling);
+        let (slow, _) = driven(&mut starting_at(6, without), 200, 0..1, Clients::Patient);
         assert!(slow < 80, "{slow}");
     }
 

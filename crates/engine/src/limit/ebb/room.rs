@@ -56,8 +56,8 @@ impl Room {
         Self { open: true, unclear: None, full: None, without }
     }
 
-    /// Nobody is held back for now, so the next try is at another time.
-    pub(super) fn rest(&mut self) {
+    /// The first pair is next. What was not clear is not judged together with it.
+    pub(super) fn begin(&mut self) {
         self.unclear = None;
     }
 
